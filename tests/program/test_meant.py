@@ -325,6 +325,47 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"f": 2, "W_f": 2, "x": 2, "b_f": 1, "c": 2},
         1,
     ),
+    "a plain bias beside bold states": (
+        r"\mathbf h_t = \tanh(\mathbf W \mathbf h_{t-1} + \mathbf U \mathbf x_t + b_h)",
+        {"h": 2, "W": 2, "U": 2, "x": 2, "b_h": 1},
+        2,
+    ),
+    "a bold capital and a plain input": (
+        r"\mathbf h_t = \alpha_t \mathbf h_{t-1} + \mathbf U_t x_t",
+        {"h": 2, "α": 1, "U": 3, "x": 2},
+        1,
+    ),
+    "a rate before a bracket with matrices": (
+        r"x_{k+1} = x_k + \eta (A x_k + B u_k)",
+        {"x": 2, "x_0": 1, "η": 0, "A": 2, "B": 2, "u": 2},
+        2,
+    ),
+    "a step between the identity and a matrix": (
+        r"M = (I - \frac{\Delta}{2} A)^{-1} (I + \frac{\Delta}{2} A)",
+        {"M": 2, "Δ": 0, "A": 2},
+        1,
+    ),
+    "a law of figures": (
+        r"P = \frac{n R T}{V}",
+        {"P": 0, "n": 0, "R": 0, "T": 0, "V": 0},
+        0,
+    ),
+    "a score weighed from scores": (
+        r"S = w_1 C_{style} + w_2 C_{light} + w_3 C_{pose}",
+        {"S": 0, "w_1": 0, "w_2": 0, "w_3": 0, "C_{style}": 0, "C_{light}": 0, "C_{pose}": 0},
+        0,
+    ),
+    "precision and recall": (
+        r"F_{\text{lcs}} = \frac{(1 + \beta^2) R_{\text{lcs}} P_{\text{lcs}}}"
+        r"{R_{\text{lcs}} + \beta^2 P_{\text{lcs}}}",
+        {"F_{lcs}": 0, "β": 0, "R_{lcs}": 0, "P_{lcs}": 0},
+        0,
+    ),
+    "an embedding before a dot": (
+        r"y = \mathrm{softmax}(W \cdot \tanh(E \cdot c + b))",
+        {"y": 1, "W": 2, "E": 2, "c": 1, "b": 1},
+        2,
+    ),
     "a deviation that is called σ": (
         r"\sigma(x) = \sqrt{\frac1n \sum_i (x_i - \mu)^2}, \quad y = \frac{x - \mu}{\sigma(x)}",
         {"σ": 0, "x": 1, "μ": 0, "y": 1},
@@ -444,6 +485,12 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
 }
 
 OUTSIDE: dict[str, tuple[str, str]] = {
+    "the square of an error": (r"J = \frac12 e^2", "square of an e"),
+    "a gate on the wrong side of a weight": (
+        r"z_t = \sigma(W_z x_t + U_z h_{t-1}), \quad r_t = \sigma(W_r x_t + U_r h_{t-1}), \quad"
+        r" \tilde h_t = \tanh(W_h [x_t, r_t U_r])",
+        "",
+    ),
     "how something changes, by a prime": (r"h'(t) = A h(t) + B x(t)", "derivatives"),
     "how something changes, by a dot": (r"\dot x = A x + B u", "derivatives"),
     "the exponential of a capital": (r"\bar A = \exp(\Delta A)", "exponential of a matrix"),

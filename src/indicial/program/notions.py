@@ -20,6 +20,7 @@ from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 from indicial.program.vectors.kinds import GREEK_MATRICES
 from indicial.program.vectors.leaves import JOINING
+from indicial.program.vectors.shapes import dotted
 from indicial.program.vectors.spelling import convolved
 
 OPERATORS = frozenset(
@@ -71,6 +72,8 @@ def notion(node: s.Node, outline: Outline) -> str:
             return "it uses complex numbers"
         case s.Name(base="e", sub=(), sup=(s.Name(),)) if _on_a_left_side(node, outline):
             return "e is a name here, and may be Euler's number"
+        case s.Name(base="e", sup=(s.Number("2"),)) if _only_squared(outline):
+            return "e^2 may be the square of an e, or exp(2)"
         case s.Name() if node.base in _SETS and node.base not in outline.declared:
             return f"{node.base} is a set or a structure"
         case s.Index() | s.Call() | s.Product() if _expects(node, outline):
@@ -117,6 +120,12 @@ def _on_a_left_side(name: s.Name, outline: Outline) -> bool:
     """Whether an equation defines a name, or its elements: the e^t of `e_i^t = v^⊤ tanh(…)`."""
     lefts = [st.left for st in outline.statements]
     return any(isinstance(left, s.Name) and replace(left, sub=()) == name for left in lefts)
+
+
+def _only_squared(outline: Outline) -> bool:
+    """`J = 1/2 e^2`: no other power of e is there, as in `e^2 / (e^2 + e^{0.5})`."""
+    powers = [n.sup for n in s.every(outline.statements, s.Name) if n.base == "e"]
+    return all(power == (s.Number("2"),) for power in powers)
 
 
 def _imaginary(exponent: s.Expression, outline: Outline) -> bool:
@@ -206,7 +215,8 @@ def _expects(node: s.Node, outline: Outline) -> bool:
     """`E[X^2]`, `E (g - μ)^2`, `E_b ‖g‖`: an E that is no tensor of the program."""
     parts: Sequence[s.Expression] = ()
     if isinstance(node, s.Product):
-        parts = _leading(node.factors[:-1])
+        behind = dotted(node)  # no E of `E · x` expects anything
+        parts = [f for n, f in enumerate(_leading(node.factors[:-1]), 1) if n not in behind]
     elif isinstance(node, s.Index):
         parts = (node.base,)
     elif isinstance(node, s.Call):

@@ -64,8 +64,11 @@ class Seen:
     """One of them stands above it: the l of `h_i^l`."""
     compared: bool = False
     """It stands in a cosine: the A and the B of `A · B / (‖A‖ ‖B‖)`."""
-    divisor: bool = False
-    """It divides, alone or as a factor: the M and the N_k of `N_{k+1} / (M N_k)`."""
+    figure: bool = False
+    """It divides, as the N_k of `N_{k+1} / (M N_k)`, is divided by a letter, as the R of `n R T / V`,
+    or is a score in a weighed sum, as those of `w_1 C_{style} + w_2 C_{light}`."""
+    biases: bool = False
+    """It is added to what a weight multiplies: the b of `W x + b`, in whatever type it is set."""
 
 
 class Kinds(Leaves):
@@ -141,11 +144,13 @@ class Kinds(Leaves):
         for side in (side for statement in self.statements for side in values_of(statement)):
             for product in side.every(s.Product):
                 self._beside(product)
+            for total in side.every(s.Add):
+                self._added(total)
             for turned in side.every(s.Transpose):
                 if seen := self._seen(turned.body):
                     seen.transposed = True
             for fraction in side.every(s.Fraction):
-                self._divides(fraction.below)
+                self._divides(fraction)
                 norms = [
                     s.inner(f.body) for f in s.factors(fraction.below) if isinstance(f, s.Norm)
                 ]
@@ -153,13 +158,33 @@ class Kinds(Leaves):
                     if factor in norms and (seen := self._seen(factor)):
                         seen.compared = True
 
-    def _divides(self, below: s.Expression) -> None:
-        below = s.inner(below)
+    def _added(self, total: s.Add) -> None:
+        products = [term.factors for term in total.terms if isinstance(term, s.Product)]
+        names = [[self._seen(factor) for factor in factors] for factors in products]
+        if any(seen and seen.letter in WEIGHTS for factors in names for seen in factors):
+            for seen in map(self._seen, total.terms):
+                if seen and seen.letter in BIASES:
+                    seen.biases = True
+        if len(products) == len(total.terms) and all(_scores(factors) for factors in products):
+            for _, score in names:
+                if score:
+                    score.figure = True
+
+    def _divides(self, fraction: s.Fraction) -> None:
+        below = s.inner(fraction.below)
         factors = below.factors if isinstance(below, s.Hadamard) else s.factors(below)
         names = [self._seen(f) for f in factors if not isinstance(f, s.Number)]
-        if None not in names:
-            for seen in filter(None, names):
-                seen.divisor = True
+        if None in names:
+            return
+        for seen in filter(None, names):
+            seen.figure = True
+        plain = (seen and not seen.bold and not is_greek(seen.letter) for seen in names)
+        counts = (seen and seen.letter in COUNTS for seen in names)
+        above = [self._seen(f) for f in s.factors(fraction.above) if not isinstance(f, s.Number)]
+        weighs = (seen is None or seen.letter in WEIGHTS for seen in above)
+        if any(plain) and not any(counts) and not any(weighs):
+            for seen in filter(None, above):
+                seen.figure = True
 
     def _seen(self, node: s.Expression) -> Seen | None:
         leaf = self.leaf(node)
@@ -202,14 +227,14 @@ class Kinds(Leaves):
         row = 0.0 if rows else 3.0
         if seen.compared:
             return {COLUMN: 0, ROW: row, NUMBER: 6}
-        if seen.divisor and seen.capital and not (seen.bold or seen.transposed):
+        if seen.figure and seen.capital and not (seen.bold or seen.transposed):
             return {NUMBER: 0, COLUMN: 4, ROW: 4 + row, MATRIX: 5}
         if seen.bold and seen.capital and seen.most > 1 and not seen.steps:  # an element
             return {NUMBER: 0.3, MATRIX: 2.5, COLUMN: 3, ROW: 3 + row}
         if variable.startswith("bold part"):
             return {MATRIX: 0, COLUMN: 1.5, ROW: 1.5 + row, NUMBER: 3}
         if seen.bold and seen.capital:
-            column = 1.5 if seen.positions else 3.0
+            column = 1.5 if seen.positions else 4.5
             return {MATRIX: 0, COLUMN: column, ROW: column + row, NUMBER: 7}
         if seen.bold:
             found = {COLUMN: 0.2 if rows else 0, ROW: row, NUMBER: 6}
@@ -223,7 +248,7 @@ class Kinds(Leaves):
             if seen.letter in GROUPS:
                 return {COLUMN: 0.5, NUMBER: 0.6, MATRIX: 2, ROW: 1 + row}
             if seen.letter == "Δ":  # a step, or one for each unit
-                return {NUMBER: 0, COLUMN: 1.8, ROW: 1.8 + row}
+                return {NUMBER: 0, COLUMN: 1.8, ROW: 4}
             if seen.capital:
                 return {MATRIX: 1, NUMBER: 1.2, COLUMN: 3, ROW: 3 + row}
             column = 1.8 if seen.letter in OFTEN_COLUMNS else 2.5
@@ -232,6 +257,8 @@ class Kinds(Leaves):
             return self._capital(seen, row)
         # A small letter is a matrix only where nothing else can be.
         matrix = 3 * FAR if seen.transposed else FAR
+        if seen.biases and self.in_bold:
+            return {NUMBER: 0, COLUMN: 0.3, ROW: 0.3 + row, MATRIX: matrix}
         if self.in_bold or seen.letter in self.declared:  # `x_1` beside `x ∈ ℝ^4`: an element
             return {NUMBER: 0, COLUMN: 4, ROW: 4 + row, MATRIX: matrix}
         if seen.most > 1 + seen.above:
@@ -296,6 +323,16 @@ def _steps(statements: Sequence[s.Statement]) -> Iterator[str]:
             rest = (t.body if isinstance(t, s.Negative) else t for t in inner.terms[1:])
             if all(isinstance(t, s.Number) for t in rest):  # not the i of `R_{i-j}`
                 yield name.base
+
+
+def _scores(factors: tuple[s.Expression, ...]) -> bool:
+    """`w_1 C_{style}`: a weight with a number, and a score with a word."""
+    weight, score = factors if len(factors) == 2 else (None, None)
+    if not isinstance(weight, s.Name) or not isinstance(score, s.Name) or weight.font:
+        return False
+    numbered = len(weight.sub) == 1 and isinstance(weight.sub[0], s.Number)
+    (label,) = score.sub if len(score.sub) == 1 else (None,)
+    return numbered and isinstance(label, s.Name) and len(label.base) > 2
 
 
 ONE = s.Number("1")

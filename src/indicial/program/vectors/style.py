@@ -119,9 +119,11 @@ def _nodes(statements: Iterable[s.Statement]) -> Iterator[s.Node]:
 
 
 def _takes_values(call: s.Call) -> bool:
-    """Not `L_ℓ(t_1, J_1)`: round brackets behind a letter may hold indices."""
+    """Not `L_ℓ(t_1, J_1)`: round brackets behind a letter may hold indices, but not `η (A x + B u)`."""
     known = call.word in BUILT_IN | MATRIX_FUNCTIONS
-    return call.given is None and (known or activates(call))
+    factors = (f for a in call.arguments for n in a.every(s.Product) for f in n.factors)
+    weighs = any(isinstance(f, s.Name) and is_capital(_letter(f)) for f in factors)
+    return call.given is None and (known or activates(call) or weighs)
 
 
 def _indexed(statements: Iterable[s.Statement]) -> Iterator[str]:

@@ -301,10 +301,10 @@ class Tables:
             return 6 if isinstance(node, s.Product) else 2
         if self.kinds.fixed(leaf) == NUMBER:
             return 0.2
-        if is_greek(leaf.letter) and not leaf.capital:
+        if is_greek(leaf.letter) and (not leaf.capital or leaf.letter == "Δ"):
             return 2.2 if added and not self.kinds.in_bold else 0.3
         if self.kinds.in_bold and not leaf.base.font:
-            return 0.5
+            return 2.5 if self.kinds.seen[self.kinds.variable(leaf)].biases else 0.5
         if len(leaf.use.reference.items) > 1:
             return 2.2 if added else 0.5
         return 4 if leaf.capital else 2.5
@@ -369,7 +369,7 @@ class Tables:
         if leaf is None or not leaf.capital or self.kinds.fixed(leaf) is not None:
             return False
         seen = self.kinds.seen.get(self.kinds.variable(leaf))
-        return seen is None or not seen.positions or seen.letter in WEIGHTS
+        return seen is None or not (seen.positions or seen.figure) or seen.letter in WEIGHTS
 
     def _divided(self, below: s.Expression) -> Rule:
         elements = divides(below, self.kinds)
@@ -461,12 +461,12 @@ def divides(below: s.Expression, kinds: Kinds) -> bool:
     leaves = [leaf for factor in factors if (leaf := kinds.leaf(factor)) is not None]
     if len(leaves) == len(factors):
         return any(leaf.base.font == "bold" for leaf in leaves)
-    terms = s.terms(below)
-    return not all(_plain_capital(kinds.leaf(term)) for term in terms)  # `P R / (P + R)`
+    parts = [f for term in s.terms(below) for f in s.factors(term) if not fits_all(f)]
+    return not all(_plain(kinds.leaf(part)) for part in parts)  # `P R / (P + λ R)`
 
 
-def _plain_capital(leaf: Leaf | None) -> bool:
-    return leaf is not None and bool(leaf.capital) and not leaf.base.font
+def _plain(leaf: Leaf | None) -> bool:
+    return leaf is not None and not leaf.base.font and (bool(leaf.capital) or is_greek(leaf.letter))
 
 
 def _raised(exponent: s.Expression, shape: Shape) -> tuple[Shape, float]:

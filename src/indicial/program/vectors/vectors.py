@@ -32,9 +32,9 @@ from indicial.program.vectors.declared import Declared
 from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.emission import CLOSED, Emission, Open
 from indicial.program.vectors.functions import heads, unfolded
-from indicial.program.vectors.kinds import Kinds, values_of
+from indicial.program.vectors.kinds import WEIGHTS, Kinds, values_of
 from indicial.program.vectors.labels import labelled
-from indicial.program.vectors.leaves import full_counts
+from indicial.program.vectors.leaves import Leaf, full_counts
 from indicial.program.vectors.matrices import (
     drawn_one_by_one,
     draws_with_identity,
@@ -181,7 +181,9 @@ class _Rewriting:
         return self.kinds.in_bold and any(
             reading.given.get(variable) in (COLUMN, ROW)
             for variable, seen in self.kinds.seen.items()
-            if variable not in self.kinds.declared and not seen.bold and seen.capital is False
+            if variable not in self.kinds.declared
+            and not (seen.bold or seen.biases)
+            and seen.capital is False
         )
 
     def _holds(self, reading: Reading, equations: list[list[s.Expression]]) -> bool:
@@ -273,9 +275,10 @@ class _Rewriting:
         kinds = self.kinds
         leaves = [found for found in kinds.leaves(statement) if kinds.fixed(found[0]) is None]
         for leaf, _ in leaves if self.document else ():
-            plain = leaf.base.font == "bold" and leaf.capital and not leaf.base.sub
-            if plain and kinds.shape_of(leaf) == NUMBER and leaf.key not in kinds.declared:
-                text = f"{leaf.key} is set like a matrix, and fits as a number only"
+            bold = leaf.base.font == "bold" and leaf.capital and not leaf.base.sub
+            number = kinds.shape_of(leaf) == NUMBER and leaf.key not in kinds.declared
+            if number and (bold or self._weighs(leaf)):
+                text = f"{leaf.key} is written like a matrix, and fits as a number only"
                 self.skipped.append(Skipped(statement.span, text))
                 return True
         for doubt in self.reading.doubts:
@@ -299,6 +302,14 @@ class _Rewriting:
                 self.messages.error("two-readings", text, span, hint=hint)
             return True
         return False
+
+    def _weighs(self, leaf: Leaf) -> bool:
+        """The U_r of `W_z x + U_z h` and `[x, r U_r]`: one weight among others that are matrices."""
+        seen = self.kinds.seen[self.kinds.variable(leaf)]
+        if seen.letter not in WEIGHTS or not seen.product or seen.most:
+            return False
+        chosen = ((self.kinds.seen[v].letter, x) for v, x in self.kinds.chosen.items())
+        return any(letter in WEIGHTS and shape == MATRIX for letter, shape in chosen)
 
     def _read_so(self, statement: s.Statement, given: dict[str, Shape]) -> str:
         """A statement in index notation, in one reading or another."""
