@@ -142,7 +142,7 @@ def test_the_labels_of_the_project_are_sound() -> None:
 
 def test_the_notes_that_are_kept_here_fit_their_labels() -> None:
     every = displays.displays(labels.FOLDER)
-    known = labels.read_set("public")
+    known = [*labels.read_set("public"), *labels.read_set("wild")]
     assert labels.check(known, every) == []
     assert {label.key for label in known} == {display.key for display in every}
 
@@ -287,12 +287,19 @@ def test_batches_are_handed_out_and_the_agreement_is_told(
     assert "2 of 2 displays are labelled alike" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("kept", ["public", "wild"])
 def test_notes_that_are_kept_here_need_no_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    kept: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    given = ["--notes", str(tmp_path / "none")]
+    assert main([*given, "check", str(labels.FOLDER / f"{kept}.jsonl")]) == 0
+    assert "nothing is wrong" in capsys.readouterr().out
     monkeypatch.setattr(labels, "read_set", lambda name: [])
-    assert main(["--notes", str(tmp_path / "none"), "score", "--set", "public"]) == 0
-    assert "0 displays, labels public" in capsys.readouterr().out
+    assert main([*given, "score", "--set", kept]) == 0
+    assert f"0 displays, labels {kept}" in capsys.readouterr().out
 
 
 def test_without_notes_nothing_is_measured(

@@ -27,7 +27,9 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
     score = commands.add_parser("score", help="what Indicial makes of the labelled displays")
     score.add_argument(
-        "--set", default="dev", help="which labels: dev (default), final, latest, newest, public"
+        "--set",
+        default="dev",
+        help="which labels: dev (default), final, latest, newest, public, wild",
     )
     score.add_argument("--verbose", action="store_true", help="show each that is not as meant")
     score.add_argument("--json", action="store_true", help="a verdict a line, for comparing")
@@ -54,7 +56,8 @@ def main(given: Sequence[str] | None = None) -> int:
         pairs = agreement.pairs(labels.read(options.file), labels.read(options.other))
         print(agreement.text(pairs))
         return 0
-    if options.command == "score" and (labels.FOLDER / options.set).is_dir():
+    sets = [path.stem for path in getattr(options, "files", ())] or [getattr(options, "set", "dev")]
+    if all((labels.FOLDER / name).is_dir() for name in sets):
         options.notes = labels.FOLDER  # these notes are ours to keep
     if not options.notes.is_dir():
         print(f"there are no notes in {options.notes}; nothing is measured")

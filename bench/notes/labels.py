@@ -244,7 +244,7 @@ def _occurs(name: str, written: str) -> bool:
 
 def _counts(given: Any) -> tuple[int, ...]:
     counts = tuple(given) if isinstance(given, list) else (given,)
-    if not counts or not all(isinstance(c, int) and 0 <= c < 10 for c in counts):
+    if not counts or not all(isinstance(c, int) and 0 <= c < 20 for c in counts):
         raise ValueError(f"{given} is no number of axes, nor a list of some")
     return counts
 
