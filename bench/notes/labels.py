@@ -162,6 +162,7 @@ def fold(name: str) -> str:
     `W^{x,h}` are one.
     """
     text = re.sub(r"\\(?:color\{\w+\}|cal|bf|rm|it)\b", "", name)
+    text = re.sub(r"_\{\|[^}]*\}", "", text)  # the bar of `P_{k|k-1}` says by what it is known
     text = re.sub(r"\.(?:value|\\(?:mathrm|text)\{value\})$", "", text)
     for accent, sign in _ACCENTS.items():
         # The letter below the accent may stand in braces and in a font of its own.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bench.notes.reading import Reading, reading
@@ -482,6 +483,46 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"P": 2, "W": 2, "h": 2},
         1,
     ),
+    "a step, and by what it is known": (
+        r"P_{k|k-1} = F_k P_{k-1|k-1} F_k^T + Q_k",
+        {"P_{|k-1}": 3, "F": 3, "P_{|k}": 3, "Q": 3},
+        2,
+    ),
+    "an estimate that is mended": (
+        r"\hat x_{k \mid k} = \hat x_{k \mid k-1} + K_k (z_k - H \hat x_{k \mid k-1})",
+        {"x̂_{|k}": 2, "x̂_{|k-1}": 2, "K": 3, "z": 2, "H": 2},
+        2,
+    ),
+    "two vectors joined by bars": (
+        r"e_{ij} = \text{LeakyReLU}(\mathbf a^T [\mathbf W \mathbf h_i \| \mathbf W \mathbf h_j])",
+        {"e": 2, "a": 1, "W": 2, "h": 2},
+        3,
+    ),
+    "three vectors joined by bars": (
+        r"s_{ij} = \mathbf a^\top \tanh(\mathbf W [\mathbf h_i \,\|\, \mathbf h_j \,\|\, \mathbf u_{ij}])",
+        {"s": 2, "a": 1, "W": 2, "h": 2, "u": 3},
+        2,
+    ),
+    "words below with an underscore": (
+        r"\mathcal{L} = \mathcal{L}_{KD\_image} + \mathcal{L}_{KD\_text}",
+        {"ℒ": 0, "ℒ_{KD_image}": 0, "ℒ_{KD_text}": 0},
+        0,
+    ),
+    "errors of layers": (
+        r"\delta^{(l)} = (W^{(l+1)})^T \delta^{(l+1)} \odot f'(z^{(l)})",
+        {"δ": 2, "W": 3, "z": 2},
+        1,
+    ),
+    "errors of layers, with a small letter for the matrix": (
+        r"\delta^l = ((w^{l+1})^T \delta^{l+1}) \odot \sigma'(z^l)",
+        {"δ": 2, "w": 3, "z": 2},
+        1,
+    ),
+    "errors of one layer": (
+        r"\delta_j = (a_j - y_j) \sigma'(z_j)",
+        {"δ": 1, "a": 1, "y": 1, "z": 1},
+        0,
+    ),
 }
 
 OUTSIDE: dict[str, tuple[str, str]] = {
@@ -533,6 +574,10 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "a loss by its own name": (
         r"\mathcal{L} = \mathcal{L}(\hat Y, Y), \quad \hat Y = A W", "a function that nothing",
     ),
+    "known by something else": (
+        r"\mu_{y|x} = \mu_y + A (x - \mu_x)", "by something else",
+    ),
+    "a step of Newton": (r"x_{n+1} = x_n - f(x_n) / f'(x_n)", "a function that nothing"),
     "one differential": (r"\delta = (dz) \odot W", "differentials"),
     "vectors as rows": (r"H = [h_1; h_2; \ldots; h_n], \quad Y = H W", "side by side"),
     "bold vectors as rows": (
@@ -565,6 +610,47 @@ def test_outside(case: str, tmp_path: Path) -> None:
     (found,) = readings(tmp_path, display)
     assert not found.computed and not found.mistakes
     assert reason in found.skipped[0].reason
+
+
+def test_a_filter_of_kalman(tmp_path: Path) -> None:
+    """What is predicted reads the mended estimate of the step before, and is read by that of its own."""
+    path = tmp_path / "notes.md"
+    rows = (
+        r"\hat x_{k|k-1} = F \hat x_{k-1|k-1} + B u_k",
+        r"P_{k|k-1} = F P_{k-1|k-1} F^T + Q",
+        r"S_k = H P_{k|k-1} H^T + R",
+        r"K_k = P_{k|k-1} H^T S_k^{-1}",
+        r"\hat x_{k|k} = \hat x_{k|k-1} + K_k (z_k - H \hat x_{k|k-1})",
+        r"P_{k|k} = (I - K_k H) P_{k|k-1}",
+    )
+    path.write_text("\n\n".join(f"$${row}$$" for row in rows), encoding="utf-8")
+    (program,) = load_document(path)
+    draw = np.random.default_rng(1).normal
+    u, z = draw(size=(3, 2)), draw(size=(3, 1))
+    given = {"F": draw(size=(2, 2)), "B": draw(size=(2, 2)), "H": draw(size=(1, 2))}
+    given |= {"Q": np.eye(2), "R": np.eye(1)}
+    found = program.interpret({"u": u, "z": z}, given)
+    F, H, x, P = given["F"], given["H"], np.zeros(2), np.zeros((2, 2))
+    for k in range(3):
+        x, P = F @ x + given["B"] @ u[k], F @ P @ F.T + np.eye(2)
+        K = P @ H.T @ np.linalg.inv(H @ P @ H.T + np.eye(1))
+        x, P = x + K @ (z[k] - H @ x), (np.eye(2) - K @ H) @ P
+        assert np.allclose(found["x̂_{|k}"][k], x) and np.allclose(found["P_{|k}"][k], P)
+
+
+def test_slopes_of_functions(tmp_path: Path) -> None:
+    path = tmp_path / "notes.md"
+    slopes = r"\sigma'(z_i)", r"\tanh'(z_i)", r"\text{ReLU}'(z_i)"
+    path.write_text(
+        "\n\n".join(rf"$$\delta_i^{{{n}}} = {f}$$" for n, f in zip("abc", slopes, strict=True)),
+        encoding="utf-8",
+    )
+    z, h = np.array([-0.7, 0.2, 1.5]), 1e-5
+    functions = lambda x: 1 / (1 + np.exp(-x)), np.tanh, lambda x: np.maximum(x, 0)
+    (program,) = load_document(path)
+    found = program.interpret({"z": z})
+    for n, f in zip("abc", functions, strict=True):
+        assert np.allclose(found[f"δ^{n}"], (f(z + h) - f(z - h)) / (2 * h))
 
 
 def test_letters_tell_gates_apart(tmp_path: Path) -> None:

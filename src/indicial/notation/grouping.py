@@ -71,7 +71,7 @@ def own_words(tokens: Sequence[Token]) -> frozenset[str]:
     found: set[str] = set()
     scripts: list[bool] = []  # for each brace that is open, whether a script stands in it
     for start, end, begins in _runs(tokens, scripts):
-        word = "".join(t.text for t in tokens[start:end])
+        word = "".join([t.text for t in tokens[start:end]])
         below = end < len(tokens) and tokens[end].text == "_"
         listed = any(scripts) and tokens[start - 1].text in ("(", ",") and len(word) > 2
         long = len(word) > 2 or (len(word) == 2 and word.isupper())
@@ -82,14 +82,15 @@ def own_words(tokens: Sequence[Token]) -> frozenset[str]:
 
 
 def _runs(tokens: Sequence[Token], scripts: list[bool]) -> Iterator[tuple[int, int, bool]]:
-    """Where letters stand side by side, and whether a row begins there."""
-    begins, i = True, 0
-    while i < len(tokens):
+    """Where two letters or more stand side by side, and whether a row begins there."""
+    begins, i, count = True, 0, len(tokens)
+    while i < count:
         token, end = tokens[i], i + 1
         if token.kind == "letter":
-            while end < len(tokens) and tokens[end].kind == "letter" and not tokens[end].space:
+            while end < count and tokens[end].kind == "letter" and not tokens[end].space:
                 end += 1
-            yield i, end, begins
+            if end > i + 1:
+                yield i, end, begins
             begins = False
         elif token.text == "{":
             scripts.append(i > 0 and tokens[i - 1].text in ("_", "^"))

@@ -189,7 +189,8 @@ def _numbers(inner: Token, following: Token) -> bool:
 def with_separators(tokens: Sequence[Token]) -> list[Token]:
     """A ‖ that is alone in its bracket opens nothing: `[a ‖ b]` is `[a; b]`, two vectors joined.
 
-    In round brackets it compares: `KL(p ‖ q)` keeps it, as the sign `∥`.
+    So do several in square brackets that all stand between names: `[a ‖ b ‖ c]`. In round brackets a
+    ‖ compares: `KL(p ‖ q)` keeps it, as the sign `∥`.
     """
     found = list(tokens)
     open_: list[tuple[str, list[int]]] = [("", [])]
@@ -207,8 +208,16 @@ def with_separators(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _separate(tokens: list[Token], opener: str, bars: list[int]) -> None:
-    if len(bars) == 1 and opener not in ("{", "\\{"):
-        tokens[bars[0]] = replace(tokens[bars[0]], text="∥" if opener == "(" else ";")
+    between = opener == "[" and all(_joins(*tokens[i - 1 : i + 2]) for i in bars)
+    if between or (len(bars) == 1 and opener not in ("{", "\\{")):
+        for i in bars:
+            tokens[i] = replace(tokens[i], text="∥" if opener == "(" else ";")
+
+
+def _joins(before: Token, bar: Token, behind: Token) -> bool:
+    """Whether a ‖ stands behind one thing and before another."""
+    ends = before.kind != "sign" or before.text in ")]}'⊤"
+    return ends and (behind.kind != "sign" or behind.text in ("(", "{"))
 
 
 def side_by_side(tokens: list[Token]) -> list[Token]:

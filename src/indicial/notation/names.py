@@ -12,6 +12,7 @@ from indicial.notation import syntax as s
 from indicial.notation.cursor import Grammar
 from indicial.notation.faults import Refusal
 from indicial.notation.signs import ACCENT_COMMANDS, MARKS, usual_word
+from indicial.notation.source import Span
 from indicial.notation.tokens import Token
 from indicial.notation.vocabulary import REDUCTIONS
 
@@ -68,7 +69,14 @@ class NameGrammar(Grammar):
     def merged(self, base: str) -> str:
         """In a script a run of letters is a word: `h_{in}`, `W^{FF1}`."""
         pieces = [base]
-        while (token := self.peek()).kind in ("letter", "number") and not token.space:
+        while not (token := self.peek()).space:
+            following = self.tokens[self.i + 1]
+            if token.text == "\\_" and following.kind in ("letter", "word"):
+                pieces.append("_" + following.text)  # `L_{KD\_image}`
+                self.i += 2
+                continue
+            if token.kind not in ("letter", "number"):
+                break
             if token.kind == "number" and not token.text.isdigit():
                 break
             pieces.append(token.text)
@@ -192,7 +200,12 @@ class NameGrammar(Grammar):
             self.expect("}")
             return stacked
         self.script_depth += 1
-        self.bars.append("{")
+        bars, i = 0, self.i
+        while (sign := self.tokens[i].text) != "}":
+            bars += sign == "|" or sign == "mid"
+            i += 1
+        known = bars == 1 and self.latex  # the script of `P_{k|k-1}`, and not of `x_{2|V|}`
+        self.bars.append("call" if known else "{")
         items: tuple[s.Expression, ...] = ()
         while True:
             token = self.peek()
@@ -209,6 +222,9 @@ class NameGrammar(Grammar):
                     items = (*items[:-1], s.Comparison(ends, (":",), span=self.since(token)))
                 else:
                     self.i = colon  # `Σ_{y: y[i] = c}`: a condition
+            if known and (self.at("|") or self.at("mid")):
+                self.i += 1
+                items = (*items[:-1], *_known(items[-1], self.sum(), self.since(token)))
             if self.at(",") or self.peek().kind == "row":
                 self.i += 1
                 continue
@@ -277,6 +293,30 @@ class NameGrammar(Grammar):
         if token.kind == "command" or (token.kind == "sign" and token.text in ("(", "[", "\\{")):
             return self.factor()
         raise self.unexpected(token, "an argument" if not script else "a script")
+
+
+def _known(step: s.Expression, last: s.Expression, span: Span) -> tuple[s.Expression, s.Expression]:
+    """The `k|k-1` of `P_{k|k-1}`: at step k, by what is known a step before; and `k-1|k-1` is `k|k` at k-1."""
+    (letter, shift), (other, by) = _shifted(step), _shifted(last)
+    if letter is None or letter != other:
+        raise Refusal("script", "it is known by something else", (span,), skip=True)
+    lag = by - shift
+    label = s.Name(f"|{letter}{lag:+}" if lag else f"|{letter}", font="roman", span=last.span)
+    return step, label
+
+
+def _shifted(node: s.Expression) -> tuple[str | None, int]:
+    """The k and the -1 of `k-1`."""
+    match node:
+        case s.Name(base=letter) if node.bare and len(letter) == 1:
+            return letter, 0
+        case s.Add(terms=(s.Name() as name, s.Number(text=text))) if text.isdigit():
+            return _shifted(name)[0], int(text)
+        case s.Add(terms=(s.Name() as name, s.Negative(body=s.Number(text=text)))) if (
+            text.isdigit()
+        ):
+            return _shifted(name)[0], -int(text)
+    return None, 0
 
 
 def _raised(items: tuple[s.Expression, ...]) -> tuple[tuple[s.Expression, ...], bool]:

@@ -47,7 +47,7 @@ _USUAL_WORDS = {
     "softplus": "softplus", "dropout": "dropout", "onehot": "onehot", "one-hot": "onehot",
     "argmax": "argmax", "argmin": "argmin", "silu": "SiLU", "swish": "SiLU", "elu": "ELU",
     "swiglu": "swiglu", "rope": "rope", "logsigmoid": "logsigmoid", "logsoftmax": "logsoftmax",
-    "topk": "topk", "sgn": "sign",
+    "topk": "topk", "sgn": "sign", "leakyrelu": "LeakyReLU", "leaky_relu": "LeakyReLU", "prelu": "PReLU",
 }  # fmt: skip
 
 

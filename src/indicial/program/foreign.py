@@ -20,7 +20,7 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.program.doubts import indexed
 from indicial.program.names.letters import GROUPS, LAST, index_name, is_capital
-from indicial.program.names.naming import FUNCTION_LETTERS, activates, maps
+from indicial.program.names.naming import ACTIVATIONS, FUNCTION_LETTERS, activates, maps
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Outline
 from indicial.program.names.sorting import density
@@ -94,10 +94,10 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
     if not isinstance(statement, s.Equation):
         return ""
     nodes = list(statement.walk())
-    bold = any(isinstance(n, s.Name) and n.font == "bold" for n in nodes)
-    if not bold and any(is_ones(n) for n in nodes):
+    names = statement.every(s.Name)
+    if any(map(is_ones, statement.every(s.Number))) and "bold" not in [n.font for n in names]:
         return "it uses a vector of ones"
-    if any(isinstance(n, s.Name) and n.base in ("∂", "∇") for n in nodes):
+    if not {"∂", "∇"}.isdisjoint([n.base for n in names]):
         return ""  # it speaks about the others, which are read without it
     labels = in_scripts(statement) - _exponents(nodes)
     for node in nodes:
@@ -118,9 +118,16 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
         for use in uses(outline, side):
             if reason := _probable(use, outline) if not drawn else "":
                 return reason
+            if use.call is not None and use.call.function.primes and _is_slope(use.call, statement):
+                continue
             if reason := _opaque(use, outline) if not indexed(statement) and not drawn else "":
                 return reason
     return _word(statement, outline)
+
+
+def _is_slope(call: s.Call, equation: s.Equation) -> bool:
+    """The `f'(z)` of `δ = (W^⊤ δ) ⊙ f'(z)`: of whatever function, it is one of a number."""
+    return activates(call) and any(n.base == "δ" for n in equation.every(s.Name))
 
 
 def _changes(equation: s.Equation) -> bool:
@@ -386,7 +393,8 @@ def _activation(use: Use) -> bool:
     call = use.call
     if call is None or len(call.arguments) != 1 or not activates(call):
         return False
-    return call.word in "φσ" or maps(call.arguments[0])  # `φ_l` too
+    known = call.word in "φσ" or call.word in ACTIVATIONS  # `φ_l` too
+    return known or maps(call.arguments[0])
 
 
 def _atom(call: s.Call) -> bool:

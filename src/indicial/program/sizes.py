@@ -129,7 +129,7 @@ class Size:
         return result
 
     def __add__(self, other: Sizeable) -> Size:
-        other = Size.of(other)
+        other = other if other.__class__ is Size else _of(other)
         if not self.terms or not other.terms:
             return other if not self.terms else self
         total = dict(self.terms)

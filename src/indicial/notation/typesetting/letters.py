@@ -92,6 +92,8 @@ def _word(base: str, surface: Surface) -> str:
         return _latex_word(base)
     if base == "Σ":
         return "\\Sigma"
+    if surface.pretty and base[0] in "|∂":
+        return base  # `P_{|k-1}`, `∂L/∂W`
     if len(base) == 1 and not base.isascii():
         if surface.pretty:
             return base

@@ -8,8 +8,9 @@ CELL(h[t-1,J], x[t,K])  a hole, only named: tanh(CELL^1[j,J] h[t-1,J] + CELL^2[j
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from indicial.notation import syntax as s
@@ -28,12 +29,13 @@ from indicial.program.lowering.inlining import (
 from indicial.program.lowering.places import place
 from indicial.program.lowering.scope import Scope
 from indicial.program.names.letters import capital, is_capital
-from indicial.program.names.uses import ALIASES, FunctionDefinition, Use
+from indicial.program.names.uses import ALIASES, SLOPES, FunctionDefinition, Use
 
 if TYPE_CHECKING:
     from indicial.program.lowering.lower import Lowering
 
 
+ONE = ir.Constant(1.0)
 ARITY = {"min": (1, 99), "max": (1, 99)}
 
 
@@ -63,7 +65,22 @@ def _log_sigmoid(x: ir.Expression) -> ir.Expression:
     return ir.Apply("neg", (ir.Apply("softplus", (minus,), span=x.span),), span=x.span)
 
 
-COMPOSED = {"SiLU": _silu, "ELU": _elu, "logsigmoid": _log_sigmoid}
+def _slope(key: str, x: ir.Expression) -> ir.Expression:
+    """`σ'(x) = σ(x) (1 - σ(x))`, `tanh'(x) = 1 - tanh(x)^2`, `ReLU'(x) = [x > 0]`."""
+    if key == "ReLU'":
+        return ir.Apply("<", (ZERO, x), span=x.span)
+    value = ir.Apply(key[:-1], (x,), span=x.span)
+    factor = value if key == "σ'" else ir.Apply("+", (ONE, value), span=x.span)
+    rest = ir.Apply("+", (ONE, ir.Apply("neg", (value,), span=x.span)), span=x.span)
+    return ir.Apply("*", (factor, rest), span=x.span)
+
+
+COMPOSED: dict[str, Callable[[ir.Expression], ir.Expression]] = {
+    "SiLU": _silu,
+    "ELU": _elu,
+    "logsigmoid": _log_sigmoid,
+    **{key: partial(_slope, key) for key in SLOPES},
+}
 """Functions of a number that are made of others."""
 
 

@@ -35,13 +35,15 @@ from indicial.program.names.letters import (
 
 FUNCTION_LETTERS = frozenset("fgφψ")
 """Letters that are a function where nothing says otherwise; any other letter is a factor."""
+ACTIVATIONS = frozenset({"LeakyReLU", "PReLU"})
+"""Functions of a number that everyone knows but for a slope, which is not said: each stands in for itself."""
 
 
 def activates(call: s.Call) -> bool:
     """`f(…)`; `σ_h(W x + b)` and `σ_h(c_t)` too, but not `σ_i (x - μ)`."""
     name = call.function
     if len(call.arguments) != 1 or name.base != "σ" or not name.sub:
-        return name.base in FUNCTION_LETTERS
+        return name.base in FUNCTION_LETTERS or name.base in ACTIVATIONS
     return isinstance(call.arguments[0], s.Name | s.Index) or maps(call.arguments[0])
 
 

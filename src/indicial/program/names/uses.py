@@ -31,9 +31,11 @@ ALIASES = {
     "log_{softmax}": "logsoftmax", "ln_{softmax}": "logsoftmax",
 }  # fmt: skip
 """Functions that have a second name."""
+SLOPES = ("σ'", "tanh'", "ReLU'")
+"""The derivatives of functions of a number: `δ = W^⊤ δ' ⊙ σ'(z)`."""
 BUILT_IN = frozenset(
     [*ELEMENTWISE, *ALIASES, *ALIASES.values(), "onehot", "dropout", "softmax", "layernorm", "rmsnorm",
-     "SiLU", "ELU", "swiglu", "rope", "topk"]
+     "SiLU", "ELU", "swiglu", "rope", "topk", *SLOPES]
 )  # fmt: skip
 PROBABILITY = frozenset({"P", "p", "Pr", "ℙ", "𝒫"})
 

@@ -147,7 +147,7 @@ class Kinds(Leaves):
             for total in side.every(s.Add):
                 self._added(total)
             for turned in side.every(s.Transpose):
-                if seen := self._seen(turned.body):
+                if seen := self._seen(s.inner(turned.body)):
                     seen.transposed = True
             for fraction in side.every(s.Fraction):
                 self._divides(fraction)
@@ -257,6 +257,8 @@ class Kinds(Leaves):
             return self._capital(seen, row)
         # A small letter is a matrix only where nothing else can be.
         matrix = 3 * FAR if seen.transposed else FAR
+        if seen.transposed and seen.letter == "w" and seen.most:  # `(w^{l+1})^T δ^{l+1} ⊙ …`
+            matrix = 4.5
         if seen.biases and self.in_bold:
             return {NUMBER: 0, COLUMN: 0.3, ROW: 0.3 + row, MATRIX: matrix}
         if self.in_bold or seen.letter in self.declared:  # `x_1` beside `x ∈ ℝ^4`: an element
@@ -319,6 +321,8 @@ def _steps(statements: Sequence[s.Statement]) -> Iterator[str]:
     yield from ("t", "τ")
     for script in (script for node in s.every(statements, s.Name) for script in node.scripts):
         inner = s.inner(script)
+        if inner.__class__ is s.Name and inner.base[0] == "|":  # `P_{k|k-1}`
+            yield inner.base[1]
         if isinstance(inner, s.Add) and (name := index_name(inner.terms[0])) is not None:
             rest = (t.body if isinstance(t, s.Negative) else t for t in inner.terms[1:])
             if all(isinstance(t, s.Number) for t in rest):  # not the i of `R_{i-j}`

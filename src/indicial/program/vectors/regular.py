@@ -83,7 +83,7 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
             scripts.update(id(script) for script in node.sup)
         elif isinstance(node, s.Product):
             beside.update(map(id, node.factors))
-        elif isinstance(node, s.Index | s.Call):
+        elif isinstance(node, s.Index | s.Call) and not holds_vectors(node):
             bracketed.add(node.base if isinstance(node, s.Index) else node.function)
     times = [n for n in s.every(statements, s.Name) if n.base in ("T", "t")]
     free = all(id(name) in scripts for name in times)
@@ -111,9 +111,16 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
             and not isinstance(node.base, s.Number)
         ):
             return s.Transpose(change(node.base), span=node.span)
+        if isinstance(node, s.Index) and holds_vectors(node):
+            return node.rebuild(change)
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements]
+
+
+def holds_vectors(node: s.Node) -> bool:
+    """`a^T [b; c]`: brackets with a join in them, which hold no indices."""
+    return isinstance(node, s.Index) and bool(node.items) and isinstance(node.items[0], s.Join)
 
 
 def _primes_transpose(statements: list[s.Statement]) -> bool:

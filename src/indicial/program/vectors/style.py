@@ -19,7 +19,12 @@ from indicial.program.names.naming import activates
 from indicial.program.names.uses import BUILT_IN
 from indicial.program.vectors.kinds import GREEK_MATRICES, is_greek
 from indicial.program.vectors.leaves import JOINING, MATRIX_FUNCTIONS, is_element
-from indicial.program.vectors.regular import OFTEN_VECTORS, joined_parts, side_by_side
+from indicial.program.vectors.regular import (
+    OFTEN_VECTORS,
+    holds_vectors,
+    joined_parts,
+    side_by_side,
+)
 from indicial.program.vectors.shapes import dotted, inverts
 from indicial.program.vectors.spelling import starred
 from indicial.program.vectors.tables import NORMALISED
@@ -109,6 +114,8 @@ def _nodes(statements: Iterable[s.Statement]) -> Iterator[s.Node]:
             if is_element(node):
                 stack.append(node.base)
             if isinstance(node, s.Index | s.Name):
+                if holds_vectors(node):
+                    stack.extend(node.children())
                 continue
             if isinstance(node, s.Call):
                 stack.extend(node.arguments if _takes_values(node) else ())

@@ -178,7 +178,7 @@ class Tables:
             case s.Group(body=body) | s.Negative(body=body) | s.Expectation(body=body):
                 return self.of(body)
             case s.Transpose(body=body):
-                odd = 3 * IMPOSSIBLE if self.kinds.leaf(body) else 3.0
+                odd = 3 * IMPOSSIBLE if self.kinds.leaf(s.inner(body)) else 3.0
                 return self.changed(self.of(body), lambda x: (flip(x), odd if x == NUMBER else 0))
             case s.Add(terms=parts):
                 return self._same(parts, 0)
