@@ -4,6 +4,7 @@ import difflib
 import functools
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ if "PYTEST_XDIST_WORKER_COUNT" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, share)))
 
 # `ci` gives the same answer on every run; `fuzz` looks for something new on every run.
-settings.register_profile("ci", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("ci", deadline=None, derandomize=True, max_examples=25)
 settings.register_profile(
     "fuzz",
     deadline=None,
@@ -56,17 +57,35 @@ def _once(load: Callable[..., Program]) -> Callable[..., Program]:
     return loaded
 
 
+@pytest.fixture
+def curves() -> None:
+    """Who asks for it gets the pictures of trainings drawn."""
+
+
+def _draw_if_asked() -> None:
+    """Two pictures of its curves take half the time of a small training; few tests look at them."""
+    if "torch" not in sys.modules:
+        return  # no test here trains anything
+    from indicial.training.curves import Curves
+
+    draw = Curves.ended
+    Curves.ended = lambda *what: draw(*what) if "curves" in fixtures else None  # type: ignore[method-assign]
+
+
+fixtures: tuple[str, ...] = ()
 patching = False
 loading.load = _once(loading.load)  # before any test imports it
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    global patching
-    patching = "monkeypatch" in getattr(item, "fixturenames", ())
+    global patching, fixtures
+    fixtures = tuple(getattr(item, "fixturenames", ()))
+    patching = "monkeypatch" in fixtures
 
 
 def pytest_collection_finish() -> None:
     """What was imported stays: to look through it for garbage again and again took a tenth of the time."""
+    _draw_if_asked()
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)

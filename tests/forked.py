@@ -24,6 +24,7 @@ PRELOADED = (
     "matplotlib.backends.backend_svg", "rich.console", "safetensors.torch", "tokenizers", "yaml",
     "indicial.lab.child", "indicial.claims.trying", "indicial.export.torch_file",
     "indicial.compile.module.module", "indicial.designs.comparison", "indicial.lab.pool",
+    "indicial.training.curves",
 )  # fmt: skip
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -41,6 +42,8 @@ def serve(place: str) -> None:
         importlib.import_module(name)
     # The children of `compare` are copies too.
     sys.modules["indicial.lab.pool"].PYTHON = python(place)
+    # Pictures of curves take half the time of a small training, and are drawn elsewhere.
+    sys.modules["indicial.training.curves"].Curves.ended = lambda *_: None
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the copies here
     door = socket.socket(socket.AF_UNIX)
     door.bind(place)

@@ -15,6 +15,8 @@ from indicial.training.metrics import Metrics, TensorBoard
 from indicial.training.watchers import Watchers
 from tests.training.reports import feed, loss, plan, report, scores, summary
 
+pytestmark = pytest.mark.usefixtures("curves")
+
 
 def test_pictures(tmp_path: Path) -> None:
     metrics = tmp_path / "metrics.jsonl"

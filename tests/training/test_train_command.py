@@ -62,7 +62,7 @@ def test_what_the_checker_warns_of_is_told(here: Path, capsys: pytest.CaptureFix
     assert "own.eq:3:" in err and "so it cancels in the softmax" in " ".join(err.split())
 
 
-def test_train_and_resume(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_and_resume(here: Path, capsys: pytest.CaptureFixture[str], curves: None) -> None:
     status, out, _ = run(capsys, "ugrnn", "--data", "text.txt", *QUICK)
     assert status == 0
     assert "ugrnn + language_model" in out and "4 steps of 4 x 16 tokens" in out

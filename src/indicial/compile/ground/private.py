@@ -102,9 +102,12 @@ def written(path: Path, content: bytes) -> None:
 
 def trim(folder: Path, most: int) -> None:
     """Remove what was made or used longest ago, down to three quarters of `most`."""
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+    with contextlib.suppress(OSError), os.scandir(folder) as listed:
+        entries = list(listed)
+        if len(entries) <= most:  # nearly always, and how old each is takes as long as it to store
+            return
         ages = sorted((entry.stat().st_mtime, entry.path) for entry in entries)
-        for _, path in ages[: len(ages) - 3 * most // 4] if len(ages) > most else ():
+        for _, path in ages[: len(ages) - 3 * most // 4]:
             if os.path.isdir(path):
                 shutil.rmtree(path, ignore_errors=True)
             else:
