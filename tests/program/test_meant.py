@@ -367,6 +367,27 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"y": 1, "W": 2, "E": 2, "c": 1, "b": 1},
         2,
     ),
+    "cases with remarks": (
+        r"M_{ij} = \begin{cases} 0 & j \leq i \quad (\text{past}) \\"
+        r" -\infty & \text{if } j > i \text{ (future)} \end{cases}",
+        {"M": 2},
+        0,
+    ),
+    "examples above numbers": (
+        r"\hat y^{(i)} = \sigma(w x^{(i)} + b)",
+        {"ŷ": 1, "w": 0, "x": 1, "b": 0},
+        0,
+    ),
+    "a bare sum": (
+        r"\mathbf h_G = \frac{1}{|V|} \sum \mathbf h_i^{(\text{final})}",
+        {"h_G": 1, "V": 0, "h^{(final)}": 2},
+        1,
+    ),
+    "a bare sum over pairs": (
+        r"\chi^2 = \sum \frac{(O_{ij} - E_{ij})^2}{E_{ij}}",
+        {"χ^2": 0, "O": 2, "E": 2},
+        2,
+    ),
     "a deviation that is called σ": (
         r"\sigma(x) = \sqrt{\frac1n \sum_i (x_i - \mu)^2}, \quad y = \frac{x - \mu}{\sigma(x)}",
         {"σ": 0, "x": 1, "μ": 0, "y": 1},
@@ -526,6 +547,11 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
 }
 
 OUTSIDE: dict[str, tuple[str, str]] = {
+    "a word of capitals": (r"y_t = \beta VIX_t + \epsilon_t", "may be a word"),
+    "a case with a word": (
+        r"m_i = \begin{cases} 0 & i \leq 3, \text{allowed} \\ 1 & \text{otherwise} \end{cases}",
+        "allowed",
+    ),
     "the square of an error": (r"J = \frac12 e^2", "square of an e"),
     "a gate on the wrong side of a weight": (
         r"z_t = \sigma(W_z x_t + U_z h_{t-1}), \quad r_t = \sigma(W_r x_t + U_r h_{t-1}), \quad"

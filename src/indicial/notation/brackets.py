@@ -189,6 +189,8 @@ class BracketGrammar(NameGrammar):
 
     def branch(self, ends: tuple[str, ...]) -> tuple[s.Expression, s.Expression | None]:
         """A value and its condition; the condition of `otherwise`, or none at all, is None."""
+        if ends:
+            self.without_remark()
         value = self.expression(conditions=False)
         if ends and self.at(","):
             self.i += 1
@@ -210,6 +212,24 @@ class BracketGrammar(NameGrammar):
         if ends and self.peek().kind not in ends:
             raise self.unexpected(self.peek(), "the end of the case")
         return value, condition
+
+    def without_remark(self) -> None:
+        """Takes the words in round brackets away that end a case: `0 & j > i \\text{ (the future)}`."""
+        end, depth = self.i, 0
+        while self.tokens[end].kind not in (("eof",) if depth else ("row", "end", "eof")):
+            depth += (self.tokens[end].kind == "begin") - (self.tokens[end].kind == "end")
+            end += 1
+        start = end - 1
+        if self.tokens[start].text == ")":
+            while self.tokens[start - 1].kind == "text":
+                start -= 1
+            start -= 1
+            words = end - start > 2 and self.tokens[start].text == "("
+        else:
+            text = self.tokens[start].text
+            words = self.tokens[start].kind == "text" and text[0] + text[-1] == "()"
+        if words and start > self.i:
+            del self.tokens[start:end]
 
     def spelt(self) -> str:
         """The `if` of `x & if i > j`, letter by letter: stepped over, if it is a word of cases."""

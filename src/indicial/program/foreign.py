@@ -12,9 +12,9 @@ hole, and is read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
@@ -111,6 +111,8 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
         return "it is about derivatives"
     if reason := _left(statement, outline):
         return reason
+    if word := _spelt_within(statement, outline):
+        return f"{word} may be a word or a product"
     if reason := _density(statement, outline):
         return reason
     drawn = "~" in statement.relations
@@ -264,15 +266,36 @@ def _applied(product: s.Product) -> bool:
     return is_capital(first.base) and not is_capital(last.base)
 
 
-def _spelt(left: s.Product, outline: Outline) -> str:
+def _spelt(product: s.Product, outline: Outline) -> str:
     """The BLEU of `BLEU = BP exp(…)`: capitals one right behind the other, of which some stand nowhere else."""
-    names = [f for f in left.factors if isinstance(f, s.Name) and f.bare and is_capital(f.base)]
-    near = pairwise(names)
-    if len(names) < max(3, len(left.factors)) or any(a.span.end != b.span.start for a, b in near):
+    run: list[s.Name] = []
+    for factor in product.factors:
+        if isinstance(factor, s.Name) and is_capital(factor.base) and not factor.accents:
+            near = bool(run) and run[-1].bare and run[-1].span.end == factor.span.start
+            run = [*run, factor] if near else [factor]
+        elif len(run) < SHORTEST_WORD:
+            run = []
+    if len(run) < SHORTEST_WORD:
         return ""
     every = [n.base for n in s.every(outline.statements, s.Name)]
-    alone = any(every.count(name.base) == 1 for name in names)
-    return "".join(name.base for name in names) if alone else ""
+    alone = any(every.count(name.base) == 1 for name in run)
+    return "".join(name.base for name in run) if alone else ""
+
+
+SHORTEST_WORD = 3
+"""How many capitals side by side may be a word."""
+_CAPITALS = re.compile(r"[A-Z]{3}")
+SELDOM_MATRICES = frozenset("EFGIJLMNOTZ")
+"""Capitals by which a word is told from a product of matrices: `VIX`, and not `AXW`."""
+
+
+def _spelt_within(equation: s.Equation, outline: Outline) -> str:
+    """The MKT of `R = α + β MKT`."""
+    if not _CAPITALS.search(equation.span.text):
+        return ""
+    products = (n for side in equation.sides[1:] for n in side.every(s.Product))
+    words = (_spelt(product, outline) for product in products)
+    return next((word for word in words if SELDOM_MATRICES & set(word)), "")
 
 
 def _plain_letters(equation: s.Equation, outline: Outline) -> bool:

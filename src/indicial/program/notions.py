@@ -90,6 +90,8 @@ def notion(node: s.Node, outline: Outline) -> str:
             return "it may take the exponential of a matrix"
         case s.Call(function=s.Name(base="abs")) if any(map(_is_matrix, node.arguments)):
             return "it uses a determinant"
+        case s.Conjunction(parts=(*_, s.Name(font="roman") as word)):
+            return f"it holds the word “{word.base}”"
         case s.Expectation() if not _speaks_of_tokens(node):
             return "it holds an expectation"
         case s.Reduction(operator="argmin" | "argmax") if _over_parameters(node):

@@ -162,4 +162,4 @@ def _without_foreign(part: Part, found: set[Statement]) -> Part:
 def _plainly(statement: Statement, sketch: Outline) -> Statement:
     """A statement of prose with what its author leaves to the reader."""
     named = without_arguments(without_names(statement, sketch), sketch)
-    return summed(by_number(named))
+    return summed(by_number(named), prose=True)

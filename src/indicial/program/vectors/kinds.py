@@ -149,6 +149,9 @@ class Kinds(Leaves):
             for turned in side.every(s.Transpose):
                 if seen := self._seen(s.inner(turned.body)):
                     seen.transposed = True
+            for call in side.every(s.Call):
+                if call.word == "abs" and (seen := self._seen(call.arguments[0])):
+                    seen.figure = True  # `|V|` counts a set
             for fraction in side.every(s.Fraction):
                 self._divides(fraction)
                 norms = [

@@ -13,11 +13,8 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
-from indicial.program.names.letters import index_name, is_capital, is_lone
-from indicial.program.vectors.regular import changed, index_letters, rebuilt
-
-COUNTED = frozenset("ijklmnpqst")
-"""Letters that number things; another one in their place tells names apart."""
+from indicial.program.names.letters import LAST, index_name, is_capital, is_lone
+from indicial.program.vectors.regular import COUNTED, changed, index_letters, rebuilt
 
 
 def lettered(statements: list[s.Statement]) -> list[s.Statement]:
@@ -49,6 +46,14 @@ def lettered(statements: list[s.Statement]) -> list[s.Statement]:
         if stem in defined and len(told) > 1 and not told <= COUNTED and not told & running
         for letter in told
     }
+    ends = {
+        n.base for r in s.every(statements, s.Reduction) if r.upper for n in r.upper.every(s.Name)
+    }
+    numbering = {letter.upper() for told in letters.values() for letter in told} | ends | LAST
+    for left in lefts:  # the G of `h_G = Σ_i h_i`: the last g is none
+        below = left.sub[0] if isinstance(left, s.Name) and len(left.sub) == 1 else None
+        if isinstance(below, s.Name) and is_lone(below) and is_capital(below.base):
+            labels |= {below.base} - numbering
     if not labels:
         return statements
 

@@ -146,8 +146,11 @@ def _inverted(name: s.Name) -> s.Name:
 
 
 def counted(statements: list[s.Statement]) -> list[s.Statement]:
-    """`Σ_i y^{(i)} log a^{[L](i)}`: what a Σ binds above a name, in brackets, is an index of it."""
-    bound = letters_bound(statements)
+    """`Σ_i y^{(i)} log a^{[L](i)}`: what a Σ binds above a name, in brackets, is an index of it.
+
+    So is what stands above names on both sides: the i of `ŷ^{(i)} = σ(w x^{(i)} + b)`.
+    """
+    bound = letters_bound(statements) | _carried(statements)
     if not bound:
         return statements
 
@@ -155,12 +158,26 @@ def counted(statements: list[s.Statement]) -> list[s.Statement]:
         if not isinstance(node, s.Name) or not any(isinstance(i, s.Group) for i in node.sup):
             return rebuilt(node, change)
         groups = [i for i in node.sup if isinstance(i, s.Group)]
-        above = [i for i in groups if _letter((i,)) in bound and not isinstance(i.body, s.Add)]
+        above = [i for i in groups if bracketed((i,)) in bound and not isinstance(i.body, s.Add)]
         letters = [i.body for i in above]
         rest = tuple(i for i in node.sup if i not in above)
         return replace(node, sub=(*letters, *node.sub), sup=rest) if letters else node
 
     return [changed(statement, change) for statement in statements]
+
+
+def _carried(statements: list[s.Statement]) -> set[str]:
+    """The letters in brackets above the left side of an equation and its right; no steps."""
+    shifted: set[str] = set()
+    carried: set[str] = set()
+    for statement in statements:
+        if not isinstance(statement, s.Equation) or "^" not in statement.span.text:
+            continue
+        sides = statement.sides
+        above = [set(_above(side, shifted)) for side in sides]
+        if above[0] and isinstance(sides[0], s.Name):
+            carried |= above[0] & set[str]().union(*above[1:]) & COUNTED
+    return carried - shifted
 
 
 def _letter_above(name: s.Name) -> str:
@@ -185,7 +202,7 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
     found = shifted | both | letters_bound(statements) | _shifted_below(statements)
     names = list(s.every(statements, s.Name))
     lettered = {n.stem for n in names if any(not isinstance(i, s.Number) for i in n.sub)}
-    above = {n.stem for n in names if _letter(n.sup) in found}
+    above = {n.stem for n in names if bracketed(n.sup) in found}
     if not above:
         return statements
     indices = {n[:1] for n in index_letters(statements)} | _shifted_below(statements)
@@ -194,11 +211,11 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Name) and node.stem not in bare and _letter_above(node) in shifted:
             node = replace(node, sup=(s.Group(node.sup[0], span=node.span),))  # `x^t`, `h^{(t-1)}`
-        if isinstance(node, s.Name) and _letter(node.sub) in found:
+        if isinstance(node, s.Name) and bracketed(node.sub) in found:
             node = replace(node, sub=tuple(i.body for i in node.sub if isinstance(i, s.Group)))
         if isinstance(node, s.Name) and len(node.sup) == 1 and isinstance(node.sup[0], s.Group):
             number = _is_place(node.sup[0].body, found) and node.stem in above
-            if number or _letter(node.sup) in found:
+            if number or bracketed(node.sup) in found:
                 below = node.sub if node.stem in lettered else tuple(map(_label, node.sub))
                 below = tuple(
                     replace(i, font="roman")
@@ -217,7 +234,7 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
     return [changed(statement, change) for statement in statements]
 
 
-def _letter(sup: tuple[s.Expression, ...]) -> str | None:
+def bracketed(sup: tuple[s.Expression, ...]) -> str | None:
     """The letter of `(t)`, `(t-1)`, `[l]` above a name."""
     if len(sup) != 1 or not isinstance(sup[0], s.Group):
         return None
@@ -255,7 +272,7 @@ def _shifted_below(statements: list[s.Statement]) -> set[str]:
 def _above(side: s.Expression, shifted: set[str]) -> Iterable[str]:
     """The letters above names in brackets; those that are shifted are noted as well."""
     for node in side.every(s.Name):
-        letter = _letter(node.sup)
+        letter = bracketed(node.sup)
         if letter is not None:
             group = node.sup[0]
             if isinstance(group, s.Group) and isinstance(group.body, s.Add):
@@ -319,6 +336,8 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
     return [changed(statement, change) for statement in statements]
 
 
+COUNTED = frozenset("ijklmnpqst")
+"""Letters that number things; another one in their place tells names apart."""
 OFTEN_VECTORS = frozenset("chkoquvxyz")
 """Letters that are columns more often than not, in a text that has columns."""
 

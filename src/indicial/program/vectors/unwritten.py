@@ -29,7 +29,7 @@ from indicial.notation.literals import numbers
 from indicial.notation.printers import unicode
 from indicial.program.names.letters import WORDS, index_name, is_capital, is_letter
 from indicial.program.vectors.leaves import elementwise, is_element
-from indicial.program.vectors.regular import changed, rebuilt
+from indicial.program.vectors.regular import COUNTED, bracketed, changed, rebuilt
 
 
 def spelt_out(statements: list[s.Statement]) -> list[s.Statement]:
@@ -181,23 +181,48 @@ SHORTEST, LONGEST = 2, 4
 """How many letters may stand below one name without a comma: `A_{ij}`, `T_{ijk}`."""
 
 
-def summed(equation: s.Statement) -> s.Statement:
-    """An equation with the sums that it implies; any other statement as it is."""
+RUNNING = frozenset({"sum", "prod"})
+"""What runs over a letter in prose, also where none is said."""
+
+
+def summed(equation: s.Statement, prose: bool = False) -> s.Statement:
+    """An equation with the sums that it implies; any other statement as it is.
+
+    In prose a bare Σ runs over the letter that it leaves: `μ = 1/n Σ x_i`.
+    """
     if not isinstance(equation, s.Equation):
         return equation
     left = {letter for name in equation.sides[0].every(s.Name) for letter in _letters(name)}
+    bare = prose and any(not r.under and r.operator in RUNNING for r in equation.every(s.Reduction))
 
     def change(node: s.Expression, bound: frozenset[str]) -> s.Expression:
         if isinstance(node, s.Reduction):
-            # Also the i and j of `Σ_{ij}`.
-            bound |= {c for under in node.under for n in under.every(s.Name) for c in n.base}
+            if bare and node.operator in RUNNING and not node.under:
+                node = _running(node, left, bound)
+            # Also the i and j of `Σ_{ij}`; a bare Σ sums whatever it is meant to.
+            for name in (n for one in node.under or (node.body,) for n in one.every(s.Name)):
+                bound |= {*(name.base if node.under else _letters(name))}
         if isinstance(node, s.Product):
+            if bare:
+                parts = [change(f, bound) if f.every(s.Reduction) else f for f in node.factors]
+                node = replace(node, factors=tuple(parts))
             return _product(node, left, bound)
         return rebuilt(node, lambda inner: change(inner, bound))
 
     first, *rest = equation.sides
     sides = (first, *(change(side, frozenset()) for side in rest))
     return equation if sides == equation.sides else replace(equation, sides=sides)
+
+
+def _running(node: s.Reduction, left: set[str], bound: frozenset[str]) -> s.Reduction:
+    """A bare Σ with the index that stands below what it sums, and neither on the left nor bound."""
+    names = node.body.every(s.Name)
+    letters = {letter for name in names for letter in _letters(name)}
+    letters |= {letter for name in names if (letter := bracketed(name.sup))}
+    free = sorted(letters - left - bound)
+    if not COUNTED.issuperset(free) or (len(free) != 1 and (left or len(free) != 2)):
+        return node
+    return replace(node, under=tuple(s.Name(letter, span=node.span) for letter in free))
 
 
 def _product(product: s.Product, left: set[str], bound: frozenset[str]) -> s.Expression:

@@ -95,9 +95,8 @@ def rewrite(
     statements: list[s.Statement], messages: Messages, document: bool, skipped: list[Skipped]
 ) -> Rewritten:
     """The statements in index notation; what cannot be said in it is skipped or reported."""
-    statements = kronecker(
-        [summed(st) for st in listed(regular.lists(softmaxes(sized_identities(statements))))]
-    )
+    statements = listed(regular.lists(softmaxes(sized_identities(statements))))
+    statements = kronecker([summed(statement) for statement in statements])
     turned = regular.transposed(exponentials(distributions(statements)))
     if not in_vector_style(turned):
         statements = regular.counted(statements) if document else statements
