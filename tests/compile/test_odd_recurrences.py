@@ -99,6 +99,8 @@ STEPS_WITH_A_NUMBER = {
         h[1,k] = 2 x[0,k]
         h[t,k] = tanh(W[k,I] x[t,I] + W[k,I] h[t-1,I] + h[t-2,k])
     """,
+    "a sum": "h[2,k] = x[2,k]\nh[t,k] = W[k,I] h[t-1,I]",
+    "a maximum": "h[2,k] = x[2,k]\nh[t,k] = max_i (h[t-1,i] + A[k,i])",
     "one on the way back": "h[3,k] = x[0,k]\nh[t,k] = tanh(x[t,k] + h[t+1,k])",
     "one from the end, on the way back": "h[T-2,k] = x[0,k]\nh[t,k] = tanh(x[t,k] + h[t+1,k])",
     "one from the end": "h[T-2,k] = x[0,k]\nh[t,k] = tanh(x[t,k] + h[t-1,k])",
