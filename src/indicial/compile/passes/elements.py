@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from indicial.compile.passes.algebra import (
+    ONE,
     ZERO,
     both,
     compare,
@@ -170,8 +171,10 @@ class Elements:
         if solution is None:
             return ZERO
         guard = None if earlier.guard is None else moved(earlier.guard, solution.places)
-        assert not solution.summed  # each index of a left side has a place there
-        return both(*solution.equations, *solution.bounds.values(), guard)
+        condition = both(*solution.equations, *solution.bounds.values(), guard)
+        if solution.summed:
+            condition = compare(ir.Reduce("sum", solution.summed, condition, ONE), ">", ZERO)
+        return condition
 
     # ---- what flows to them ----
 
