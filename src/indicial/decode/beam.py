@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import torch
 
 from indicial.decode.choose import Chooser, Floats, Ints, check_finite, logarithms
 from indicial.decode.continuation import Continuation, Ended, repeats
@@ -88,9 +89,8 @@ def highest(values: Floats, count: int) -> Ints:
     >>> highest(np.array([[0.1, 0.3, 0.2]]), 2)
     array([[1, 2]])
     """
-    if count >= values.shape[1]:
-        return np.tile(np.arange(values.shape[1]), (len(values), 1))
-    return np.sort(np.argpartition(values, -count, axis=1)[:, -count:], axis=1)
+    count = min(count, values.shape[1])
+    return torch.from_numpy(values).topk(count, sorted=False).indices.sort().values.numpy()
 
 
 class Search:
