@@ -7,6 +7,7 @@ schedule        loops only where the equations force them
 with_choices    sums of which few terms are chosen are statements of their own
 with_dispatch   these become calls that compute what is chosen and nothing else
 with_readers    sums over a state that is a matrix are statements of their own
+fused           loops that walk together are one, with what is elementwise around them
 with_kernels    loops over time become calls of kernels, where there is a compiler
 with_doubling   loops over time without a kernel become parallel scans, where they are linear
 
@@ -25,6 +26,7 @@ from indicial.compile.emit.lift import simplified
 from indicial.compile.native import toolchain
 from indicial.compile.passes.choices import Choice, with_choices
 from indicial.compile.passes.hoist import hoist
+from indicial.compile.schedule.fuse import fused
 from indicial.compile.schedule.plan import Loop, Plan, Run
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code
@@ -104,7 +106,11 @@ def _from(
     if apart is not lighter:
         lighter = apart
         plan = with_dispatch(apart, schedule(apart, want, told), choices, ragged)
-    plan, refused = with_kernels(lighter, plan, want, ragged)
+    together = fused(lighter, plan)
+    handed, refused = with_kernels(lighter, together, want, ragged)
+    if refused and together is not plan:
+        handed, refused = with_kernels(lighter, plan, want, ragged)
+    plan = handed
     if whole and any(_is_nested(loop) for loop, _ in refused):
         raise _NotWhole
     return Planned(lighter, with_doubling(lighter, plan, want, ragged), refused)

@@ -27,10 +27,12 @@ from indicial.compile.native.routine import Native, Part, Routine, Stretch, Tile
 from indicial.compile.native.tiles import tiling
 from indicial.compile.passes.new_tensors import derived_name, over
 from indicial.compile.passes.scan import Unsupported, varying
+from indicial.compile.schedule.fuse import fused
 from indicial.compile.schedule.plan import Loop, Plan, Run
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code, Read, Statement, Tensor
 from indicial.program.rewrite import tensors_read
+from indicial.program.sizes import Size
 
 
 def arranged(
@@ -41,6 +43,7 @@ def arranged(
     identity: str = "",
     tiles: bool = False,
     zeros: Collection[str] = (),
+    walk: tuple[Size, Size] | None = None,
 ) -> Routine:
     """The wanted tensors of a program in normal form, from its inputs and parameters.
 
@@ -48,7 +51,7 @@ def arranged(
     parameters do not. `summed` are wanted as the sum over all members: gradients of what they share.
     What is made for the parts is stored under `identity`. With `tiles` the state is a matrix that
     nobody wants to see, and kernels take tiles of it through time. `zeros` are inputs that are 0
-    beyond their lengths.
+    beyond their lengths. `walk` are the steps that a kernel may go through if no loop is left.
     """
     sums = frozenset(summed)
     # A sum over members must not be summed again by one that is only another name for it.
@@ -59,9 +62,19 @@ def arranged(
     if sums & tensors_read(code.statements):
         raise Unsupported("a sum over all members is read by one of them")
     plan = schedule(code, [n for n in want if n not in copies])
-    arrangement = _Arrangement(code, want, sums, ragged, identity, zeros)
-    parts = list(arrangement.tiled(plan)) if tiles else arrangement.parts(plan)
-    return Routine(tuple(want), copies, _fixed(code, plan), parts)
+
+    def parts(plan: Plan) -> list[Part]:
+        arrangement = _Arrangement(code, want, sums, ragged, identity, zeros)
+        return list(arrangement.tiled(plan) if tiles else arrangement.parts(plan))
+
+    together = plan if tiles else fused(code, plan, walk, sums)
+    try:
+        made = parts(together)
+    except Unsupported:
+        if together is plan:
+            raise
+        made = parts(plan)
+    return Routine(tuple(want), copies, _fixed(code, plan), made)
 
 
 def emitted(stretch: Stretch, ragged: frozenset[str]) -> Source:

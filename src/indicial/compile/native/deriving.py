@@ -66,7 +66,7 @@ def recurrence(scan: Scan, outputs: Sequence[str]) -> Recurrence:
         kept,
         {n: bar for n, bar in back.names.items() if n in arguments},
         dict(back.given),
-        arranged(code, kept, (), scan.ragged, f"{key} forward", bool(wide)),
+        arranged(code, kept, (), scan.ragged, f"{key} forward", bool(wide), (), scan.walk),
         again,
         back,
     )
@@ -89,8 +89,9 @@ def outputs_only(own: Recurrence) -> Routine | str:
     try:
         identity = f"{own.key} outputs"
         return arranged(
-            own.code, own.outputs, (), own.scan.ragged, identity, bool(own.scan.readers)
-        )
+            own.code, own.outputs, (), own.scan.ragged, identity, bool(own.scan.readers),
+            (), own.scan.walk,
+        )  # fmt: skip
     except Unsupported as reason:
         return str(reason)
 
@@ -103,8 +104,9 @@ def backward(own: Recurrence, arguments: tuple[str, ...]) -> Routine | str:
     try:
         code = _adjoint_code(own)
         return arranged(
-            code, want, summed, own.scan.ragged, identity, bool(own.scan.readers), own.kept
-        )
+            code, want, summed, own.scan.ragged, identity, bool(own.scan.readers), own.kept,
+            own.scan.walk,
+        )  # fmt: skip
     except (Unsupported, ScheduleError) as reason:
         return str(reason)
 

@@ -25,9 +25,10 @@ from indicial.compile.native.deriving import recurrence
 from indicial.compile.native.recurrence import register
 from indicial.compile.native.tiles import wide_states
 from indicial.compile.passes.forms import Pointwise, Product, form
-from indicial.compile.passes.hoist import is_foreign, nests
+from indicial.compile.passes.hoist import nests
 from indicial.compile.passes.normal import normal
 from indicial.compile.passes.scan import Unsupported, extract
+from indicial.compile.schedule.fuse import is_foreign
 from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Step
 from indicial.compile.schedule.schedule import ScheduleError
 from indicial.program.ir import Affine, Apply, Code, Constant, Read, Reduce, Statement
@@ -58,6 +59,7 @@ def with_kernels(
                         gone |= {id(s) for s in readers}
                         continue
                 absorb = _absorbable(code, steps, every, step, want)
+                absorb = [s for s in absorb if id(s) not in gone]
                 try:
                     result.append(_call(code, every, around, step, want, absorb, ragged))
                     gone |= {id(s) for s in absorb}

@@ -25,6 +25,8 @@ struct call {
 
 static inline long padded(long n) { return (n + 15) / 16 * 16; }
 static inline void *allocate(size_t bytes) { return aligned_alloc(64, (bytes + 63) / 64 * 64); }
+/* Both are computed, so that a loop of choices is one of vectors. */
+static inline real choose(int first, real a, real b) { return first ? a : b; }
 static inline long slot(long v, long slots) { return ((v % slots) + slots) % slots; }
 
 /* How much memory the weights [k,n] of a product take once they are packed. */

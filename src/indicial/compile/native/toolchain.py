@@ -70,6 +70,7 @@ FLAGS = (
     "-fno-trapping-math",
     "-ffp-contract=fast",
     "-fopenmp-simd",
+    "-fno-tree-pre",  # gcc's, which leaves loops with choices in them in scalars
     "-fno-stack-protector",
     "-Werror=implicit-function-declaration",
 )

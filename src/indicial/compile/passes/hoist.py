@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 
 from indicial.compile.passes.new_tensors import derived_name
+from indicial.compile.schedule.fuse import is_foreign
 from indicial.compile.schedule.plan import Loop, Plan, Run
 from indicial.program import ir
 from indicial.program.cost.conditions import add
@@ -201,14 +202,6 @@ class _FromKernels(Hoisting):
     def worth(self, expression: ir.Expression) -> bool:
         reads = expression.every(ir.Read)
         return super().worth(expression) or any(is_foreign(self.code, read) for read in reads)
-
-
-def is_foreign(code: ir.Code, read: ir.Read) -> bool:
-    """Whether kernels do not read it: tokens that count as numbers, starts of what is finished."""
-    if code.tensors[read.tensor].values is not None:
-        return True
-    begins = any(ir.number_at(place) is not None for s in code.of(read.tensor) for place in s.left)
-    return begins and any(ir.index_at(place) is None for place in read.places)
 
 
 def _worth(expression: ir.Expression) -> bool:

@@ -75,6 +75,8 @@ class Scan:
     """The loop as a program. `arguments` and `results` say what its names are outside."""
 
     code: Code
+    walk: tuple[Size, Size]
+    """The first step, and how many there are."""
     arguments: dict[str, Piece]
     results: dict[str, Piece]
     unbatched: frozenset[str] = field(default_factory=frozenset)
@@ -210,7 +212,7 @@ class _Extraction(Pieces):
         lifted = "" if fixed < arguments.keys() else self.lifted(arguments)
         by_length = bool(lifted) and not self.varying.isdisjoint(s.target for s in inside)
         return Scan(
-            code, arguments, results, fixed - {lifted}, tuple(self.absorb), made,
+            code, (self.loop.lower, self.loop.extent), arguments, results, fixed - {lifted}, tuple(self.absorb), made,
             tuple(self.readers), lifted, by_length, self.ragged,
         )  # fmt: skip
 

@@ -171,7 +171,11 @@ class CScope:
             case ir.Select(branches, otherwise):
                 text = self.c(otherwise)
                 for condition, chosen in reversed(branches):
-                    text = f"({self.truth(condition)} ? {self.c(chosen)} : {text})"
+                    test, own = self.truth(condition), self.c(chosen)
+                    if condition.every(ir.IndexValue):  # what is chosen may lie outside
+                        text = f"({test} ? {own} : {text})"
+                    else:
+                        text = f"choose({test}, {own}, {text})"
                 return text
             case ir.Apply(function, arguments):
                 return self.apply(function, arguments)

@@ -124,10 +124,17 @@ def _pack(w: Writer) -> list[str]:
 
 
 def _part(w: Writer) -> list[str]:
+    """Some members, step by step; one after the other where no product wants them together.
+
+    Then what a step reads follows what the one before it has read.
+    """
+    vectors = any(map(w.body.inner_indices, w.body.statements))
+    alone = not w.packed and vectors
+    names = "begin, long end" if alone else "first, long last"
     lines = [
-        "static void part(const struct call *call, const real *w, long first, long last) {",
+        f"static void part(const struct call *call, const real *w, long {names}) {{",
         *declarations(w.sizes, w.plan.arguments, w.plan.kept),
-        "  const long members = last - first;",
+        f"  const long members = {'1' if alone else 'last - first'}; (void)members;",
         "  long need = 0, empty = 0;",
     ]
     for name, width in w.scratch:
@@ -142,7 +149,9 @@ def _part(w: Writer) -> list[str]:
     for name, k, n, count in w.packed:
         size = times(f"packed_size(call, {k}, {n})", count)
         lines += [f"  const real *{name} = w;", f"  w += {size};"]
-    return [*lines, *w.lines, "  free(scratch);", "}"]
+    if alone:
+        lines += ["  for (long first = begin, last; first < end; first++) {", "  last = first + 1;"]
+    return [*lines, *w.lines, *(["  }"] if alone else []), "  free(scratch);", "}"]
 
 
 def write_fused(w: Writer, stage: Fused) -> None:
