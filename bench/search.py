@@ -35,7 +35,7 @@ import matplotlib.figure  # noqa: F401  what every trial needs is imported once
 import torch.optim  # noqa: F401
 
 from indicial import cli
-from indicial.data.lines import lines_are
+from indicial.data.documents import lines_are
 from indicial.training import clock, plans
 from indicial.training.curves import Curves
 from indicial.training.watchers import Watcher

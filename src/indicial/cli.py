@@ -33,6 +33,7 @@ from indicial.commands import (
     train,
 )
 from indicial.commands.arguments import Parser
+from indicial.program.messages import IndicialError
 from indicial.program.terminal import shown_safely
 
 DESCRIPTION = "Index notation that runs: check, explain and train equations of sequence models."
@@ -87,8 +88,6 @@ def _run(arguments: Sequence[str] | None) -> int:
     # What is read lives to the end, so looking for garbage often finds none; in a long document it
     # would take a third of the time.
     gc.set_threshold(100_000, 50, 50)
-    from indicial.program.messages import IndicialError
-
     try:
         return int(options.run(options))
     except IndicialError as error:

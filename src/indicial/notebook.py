@@ -47,7 +47,7 @@ from indicial.program.ir import Test
 from indicial.program.messages import IndicialError, Message
 from indicial.program.program import Program
 from indicial.sheets.joining import Outcome, Sheet, words
-from indicial.sheets.running import FAILED
+from indicial.sheets.making import FAILED
 
 COLOURS = {"error": "#c92a2a", "warning": "#b35c00", "note": "#495057"}
 STYLE = "line-height:1.35;font-family:'DejaVu Sans Mono',Menlo,Consolas,monospace;white-space:pre"

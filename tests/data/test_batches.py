@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indicial.data.batches import Rows
-from indicial.data.corpus import Corpus
-from indicial.data.shuffle import shuffled
+from indicial.data.corpus import Corpus, Rows, shuffled
 from indicial.program.messages import IndicialError
 
 EOS = 0
@@ -138,7 +136,7 @@ def test_ranks_share_a_batch() -> None:
 
 def test_another_process_makes_the_same_batch() -> None:
     code = (
-        "import numpy as np; from indicial.data.batches import Rows\n"
+        "import numpy as np; from indicial.data.corpus import Rows\n"
         "from indicial.data.corpus import Corpus\n"
         "corpus = Corpus(np.arange(999, dtype=np.uint16), np.zeros(1, np.int64), 0, 0, 0, 0, '')\n"
         "print(Rows(corpus, 7, seed=5).batch(123, 3).tokens.tolist())"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from indicial.data.lines import lines_are
+from indicial.data.documents import lines_are
 from indicial.data.parts import find_parts
 from indicial.data.prepare import prepare_data
 from indicial.data.sources import Files

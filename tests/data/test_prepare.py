@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from indicial.data.batches import Rows
-from indicial.data.corpus import Corpus, Data
+from indicial.data.corpus import Corpus, Data, Rows
 from indicial.data.making import Cut
 from indicial.data.prepare import prepare_data
 from indicial.data.tokenizers import Tokenizer
@@ -286,7 +285,7 @@ def test_a_file_that_changes_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indicial.data.encode.EVERY", -1.0)
+    monkeypatch.setattr("indicial.data.making.EVERY", -1.0)
     heard: list[str] = []
     prepare_data([write("a.txt", TEXT)], tell=heard.append)
     assert heard[0].startswith("reading a.txt: 0.0 million characters")

@@ -10,7 +10,7 @@ import torch
 
 from indicial import load
 from indicial.compile.module.module import ProgramModule
-from indicial.decode.continuation import Continuation
+from indicial.decode.settings import Continuation
 from indicial.decode.tokens import generate_tokens
 from tests.compile.module.modules import random, small
 

@@ -20,8 +20,7 @@ from indicial.data.columns.codings import Text
 from indicial.data.tokenizers import EOS
 from indicial.decode.answers import TOGETHER, Answerer
 from indicial.decode.choose import without_repeats
-from indicial.decode.examine import Examination, questions
-from indicial.decode.likeness import cider, likeness
+from indicial.decode.examine import Examination, cider, likeness, questions
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of
 from indicial.training.front import train
@@ -295,7 +294,7 @@ def test_a_picture_is_one_row_and_a_folder_of_them_several(tmp_path: Path) -> No
     from PIL import Image
 
     from indicial.commands.answering import blocks
-    from indicial.data.columns.slots import slots
+    from indicial.data.columns.binding import slots
 
     (tmp_path / "some").mkdir()
     for name in ("a.png", "some/b.jpg", "some/c.PNG"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from indicial.decode.continuation import LEAST, ROUNDS, Lookout, Repeat, matches_backwards, repeats
+from indicial.decode.settings import LEAST, ROUNDS, Lookout, Repeat, matches_backwards, repeats
 
 
 def brute(tokens: list[int], rounds: int, least: int) -> Repeat | None:

@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from indicial.decode.choose import drawn
-from indicial.decode.continuation import repeats
-from indicial.decode.sampling import stream
-from indicial.decode.settings import Decoding
+from indicial.decode.settings import Decoding, repeats
+from indicial.decode.tokens import stream
 from indicial.decode.walker import Walker, window_start
 from indicial.program.messages import IndicialError
 from tests.decode.models import CAUSAL, distributions, likelihood, made, model, next_distribution

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from indicial.data.tokenizers import Bytes, Tokenizer, make_tokenizer
-from indicial.decode.stream import HALF, InOrder, TextStream
+from indicial.decode.text import HALF, InOrder, TextStream
 
 BPE = make_tokenizer("bpe", ["der Bär läuft zum süßen 🍯 und der Bär frisst €"] * 3, 300)
 

@@ -7,7 +7,7 @@ import pytest
 
 from indicial import library
 from indicial.editor.completing import completions
-from indicial.editor.formatting import formatted
+from indicial.editor.edits import formatted
 from indicial.editor.reading import find
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from indicial import library
+from indicial.editor.edits import CannotRename, renamed
 from indicial.editor.findings import LETTER, TENSOR, Findings, Occurrence
 from indicial.editor.reading import find
-from indicial.editor.renaming import CannotRename, renamed
 from indicial.library.loading import load
 from indicial.notation.documents import read_text
 from indicial.notation.parse import parse_text

@@ -10,7 +10,7 @@ from indicial.cli import main
 from indicial.designs.hand import HAND, hand
 from indicial.designs.written import design_blocks, matrix, written_design
 from indicial.exercises.asking import ask
-from indicial.exercises.grade import Grade
+from indicial.exercises.gaps import Grade
 from indicial.exercises.grading import Grader
 from indicial.program.messages import IndicialError
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from indicial.exercises.asking import ask
-from indicial.exercises.grade import Grade
+from indicial.exercises.gaps import Grade
 from indicial.exercises.grading import Grader
 
 PROBLEMS = Path(__file__).resolve().parents[2] / "docs" / "problems"

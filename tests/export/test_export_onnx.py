@@ -13,7 +13,7 @@ from indicial import load
 from indicial.cli import main
 from indicial.designs.hand import hand
 from indicial.export import onnx_file
-from indicial.export.onnx_check import opened
+from indicial.export.checking import opened
 from indicial.export.onnx_file import OnnxExport, begin_path, export_onnx
 from indicial.program.messages import IndicialError
 from tests.decode.models import model

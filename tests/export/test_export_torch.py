@@ -15,7 +15,7 @@ from indicial import load
 from indicial.cli import main
 from indicial.compile.module.module import ProgramModule
 from indicial.designs.hand import hand
-from indicial.export.torch_check import check_torch, read_model
+from indicial.export.checking import check_torch, read_model
 from indicial.export.torch_file import export_torch, torch_file
 from indicial.program.messages import IndicialError
 from tests.compile.module.modules import random

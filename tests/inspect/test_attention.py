@@ -15,11 +15,8 @@ from indicial.commands.attend import split_names
 from indicial.compile.module.module import ProgramModule
 from indicial.designs.hand import hand
 from indicial.inspect.attention import Look, Side, attend, attentions
-from indicial.inspect.attention_figure import draw_attention
-from indicial.inspect.readings import Reading, readings
-from indicial.inspect.subjects import Subject
-from indicial.inspect.tracing import trace
-from indicial.inspect.weights import clipped, weights_map
+from indicial.inspect.attention_views import clipped, draw_attention, weights_map
+from indicial.inspect.subjects import Reading, Subject, readings, trace
 from indicial.program.messages import columns
 
 WEIGHTS = {

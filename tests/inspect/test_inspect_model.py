@@ -9,8 +9,7 @@ import torch
 from indicial import load
 from indicial.compile.module.module import ProgramModule
 from indicial.data.tokenizers import make_tokenizer
-from indicial.inspect.gradients import TARGETS, fitted, gradients_through_time
-from indicial.inspect.jacobian import Jacobian, jacobians
+from indicial.inspect.gradients import TARGETS, Jacobian, fitted, gradients_through_time, jacobians
 from indicial.inspect.neighbours import frequent, nearest, tokens_of
 from indicial.inspect.statistics import (
     activation_statistics,

@@ -13,8 +13,16 @@ from indicial import IndicialError, load
 from indicial.compile.module.module import ProgramModule
 from indicial.data.tokenizers import make_tokenizer
 from indicial.data.world import world
-from indicial.inspect.heads import HeadWeights, weights_of
-from indicial.inspect.structures import Parsed, Verb, padded, structures, targets_of, verbs
+from indicial.inspect.structures import (
+    HeadWeights,
+    Parsed,
+    Verb,
+    padded,
+    structures,
+    targets_of,
+    verbs,
+    weights_of,
+)
 
 
 @pytest.fixture(scope="module")

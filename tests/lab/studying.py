@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from indicial.lab import child
-from indicial.lab.events import Sender
-from indicial.lab.pool import Outcome
+from indicial.lab.pool import Outcome, Sender
 from indicial.lab.results import Result
 from indicial.lab.trials import Trial
 from indicial.lab.views import View

@@ -16,7 +16,7 @@ import pytest
 
 from indicial.cli import main
 from indicial.lab import child, pool
-from indicial.lab.events import Sender
+from indicial.lab.pool import Sender
 from indicial.lab.results import Result
 from indicial.lab.views import ending
 from indicial.training.loop import train

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from indicial import IndicialError
-from indicial.lab.contenders import Contender, contender, contenders
+from indicial.lab.trials import Contender, contender, contenders
 
 
 @pytest.mark.parametrize(

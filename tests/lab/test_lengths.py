@@ -7,8 +7,7 @@ import pytest
 
 import indicial
 from indicial.data.columns.preparing import prepare_columns
-from indicial.lab.figures import draw_lengths
-from indicial.lab.lengths import losses_by_length, parted
+from indicial.lab.compare import draw_lengths, losses_by_length, parted
 from indicial.tasks.columns import ColumnTask
 from indicial.tasks.forms import form_of
 

@@ -20,10 +20,8 @@ from indicial.lab import pool
 from indicial.lab.pool import Outcome
 from indicial.lab.results import Result
 from indicial.lab.studies import heads, loops, repetition, run_time, shaping, which_model
-from indicial.lab.studies.readers import KINDS, TASKS, equations
-from indicial.lab.studies.running import Train, run_study
-from indicial.lab.studies.study import Study
-from indicial.lab.studies.trainings import training
+from indicial.lab.studies.study import Study, Train, run_study, training
+from indicial.lab.studies.which_model import KINDS, TASKS, equations
 from indicial.lab.trials import Trial
 from indicial.lab.views import View
 from indicial.library.loading import load

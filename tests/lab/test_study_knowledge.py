@@ -12,7 +12,7 @@ import torch
 from rich.console import Console
 
 from indicial.lab.studies import facts, knowledge
-from indicial.lab.studies.running import run_study
+from indicial.lab.studies.study import run_study
 from indicial.program.messages import IndicialError
 from indicial.training.run import Run
 from tests.lab.studying import train_here
@@ -45,7 +45,7 @@ def test_knowledge_runs_every_stage_and_keeps_what_is_measured(
     rows = [f"Where was {name} born?\t{town}\n" for name, town in PEOPLE.items()]
     (data / "birth_places_train.tsv").write_text("".join(rows[:4]))
     (data / "birth_dev.tsv").write_text("".join(rows[4:]))
-    study = knowledge.Knowledge(replace(knowledge.quick(str(data)), rows=2))
+    study = knowledge.Knowledge(replace(knowledge.QUICK, data=str(data), rows=2))
     console = Console(record=True, width=200, force_terminal=False)
     assert run_study(study, here / "s", 1, console)
     said = console.export_text()
@@ -60,7 +60,7 @@ def test_knowledge_runs_every_stage_and_keeps_what_is_measured(
     monkeypatch.setattr(knowledge, "train", nobody)
     assert run_study(study, here / "s", 1, console)
     with pytest.raises(IndicialError, match="the study reads a folder with"):
-        run_study(knowledge.Knowledge(knowledge.quick("nowhere")), here / "t", 1, console)
+        run_study(knowledge.Knowledge(replace(knowledge.QUICK, data="nowhere")), here / "t", 1, console)
 
 
 def test_facts_are_read_as_often_as_said_and_counted_in_bits(here: Path) -> None:

@@ -8,7 +8,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indicial.decode.continuation import repeats
+from indicial.decode.settings import repeats
 from indicial.lab.studies.repetition import (
     Returned,
     Ring,

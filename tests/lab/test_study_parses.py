@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from indicial import IndicialError
-from indicial.data.columns.conllu import written
+from indicial.data.columns.treebanks import written
 from indicial.inspect.arcs import Link, arcs_figure, arcs_text, levels
 from indicial.lab.studies import parses
 from indicial.lab.studies.relations import (
@@ -169,7 +169,7 @@ def test_a_run_of_ones_own(bank: Path) -> None:
     (weights,), titles = word_weights(reader, TREES[:1])
     assert weights.shape == (2, 5, 5) and titles == ["1.0", "1.1"]
     assert np.triu(weights[0], 1).max() == 0  # it looks back
-    study = parses.Parses(replace(parses.QUICK, chosen=8, counted=8), "bank", "run")
+    study = parses.Parses(replace(parses.QUICK, data="bank", chosen=8, counted=8), "run")
     done, said = run(study, Path("s"), nobody)
     assert done and "beside distances" in said and "the tree that the heads of run give" in said
     assert {path.name for path in Path("s").iterdir()} >= FILES | {"arcs-0.png", "arcs-0.svg"}
@@ -202,7 +202,7 @@ def test_the_words_of_a_model_that_says_labels_of_them(bank: Path) -> None:
 
 def test_what_is_trained(bank: Path) -> None:
     """The head that is taught looks from the later word of a link at the earlier one: against loops."""
-    trials = parses.Parses(parses.QUICK, "bank").trials(Path("s"))
+    trials = parses.Parses(replace(parses.QUICK, data="bank")).trials(Path("s"))
     assert len(trials) == 2 * 6
     program: Program = trainable(("transformer", parses.TAUGHT), {"λ": "1"}).program
     module = program.compile(J=4, L=1, K=2, I=2, V=9, T=6, D=4, dtype=torch.float64).eval()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from indicial.lab.events import Sender, deliver
+from indicial.lab.pool import Sender, deliver
 from indicial.lab.trials import Trial
 from indicial.lab.views import Boards, Lines, make_view
 from indicial.tasks.task import Scores

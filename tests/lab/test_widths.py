@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from indicial import IndicialError
-from indicial.lab.widths import sizes_for
+from indicial.lab.trials import sizes_for
 from indicial.tasks.programs import trainable
 
 TOLD = {"V": 200, "T": 16}

@@ -11,7 +11,7 @@ from PIL import Image
 
 from indicial.cli import main
 from indicial.data.world import world_table
-from indicial.data.world.alignment import read_links
+from indicial.data.world.phrasebook import read_links
 from indicial.decode.answers import Answerer
 from indicial.inspect.arcs import Link, heads_of
 from indicial.page import runs

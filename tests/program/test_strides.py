@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import indicial
-from indicial.export.torch_check import check_torch
+from indicial.export.checking import check_torch
 from indicial.export.torch_file import export_torch
 from indicial.program.sizes import Size, Strided, divided
 

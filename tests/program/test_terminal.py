@@ -10,7 +10,7 @@ import pytest
 
 from indicial.cli import main
 from indicial.program.terminal import FEWER, Shown, escaped, raw, shown_safely
-from indicial.training.output import Output
+from indicial.training.display import Output
 
 
 class Screen(io.StringIO):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from indicial.tasks.blank import Blank
+from indicial.tasks.language import Blank
 from indicial.tasks.predictions import Measure
 from indicial.training.display import score_words
 from indicial.training.training import Training

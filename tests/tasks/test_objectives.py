@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from indicial.data.tokenizers import EOS
 from indicial.program.messages import IndicialError
-from indicial.tasks.objectives import MAKERS, Made, shares
+from indicial.tasks.texts import MAKERS, Made, shares
 
 MARK = 99
 

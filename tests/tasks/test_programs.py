@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from indicial import IndicialError, load
-from indicial.tasks.predictions import prediction
-from indicial.tasks.probe import Probe, probe
+from indicial.tasks.predictions import Probe, prediction, probe
 from indicial.tasks.programs import told_apart, trainable
-from indicial.tasks.terms import loss_terms
+from indicial.tasks.task import loss_terms
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from pathlib import Path
 from reports import plan
 from small import CHOICES, small_module, small_run, small_task
 
+from indicial.training.curves import Metrics
 from indicial.training.loop import train
-from indicial.training.metrics import Metrics
 from indicial.training.run import FILE, Run
 
 STEPS = 36

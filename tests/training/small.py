@@ -14,9 +14,9 @@ from indicial.data.tokenizers import make_tokenizer
 from indicial.tasks.language import Language
 from indicial.tasks.programs import trainable
 from indicial.tasks.registry import make_task
-from indicial.training.choices import Choices
 from indicial.training.equations import Equations
 from indicial.training.run import Description, Run
+from indicial.training.settings import Choices
 
 torch.set_num_threads(1)
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from indicial.training.clipping import clip_by_norm
+from indicial.training.training import clip_by_norm
 
 
 def parameters(seed: int = 0) -> list[nn.Parameter]:

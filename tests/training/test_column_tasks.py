@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from indicial.data.columns.parts import Columns
-from indicial.lab.contenders import contenders
-from indicial.lab.trials import make_trials
+from indicial.data.columns.batches import Columns
+from indicial.lab.trials import contenders, make_trials
 from indicial.program.messages import IndicialError
 from indicial.tasks.columns import ColumnTask
 from indicial.tasks.forms import form_of

@@ -10,8 +10,7 @@ import pytest
 
 from indicial.program.messages import IndicialError
 from indicial.tasks.task import Scores
-from indicial.training.curves import Curves, History, _figure, draw_curves
-from indicial.training.metrics import Metrics, TensorBoard
+from indicial.training.curves import Curves, History, Metrics, TensorBoard, _figure, draw_curves
 from indicial.training.watchers import Watchers
 from tests.training.reports import feed, loss, plan, report, scores, summary
 

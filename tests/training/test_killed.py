@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from indicial.training.metrics import read_metrics
+from indicial.training.curves import read_metrics
 from indicial.training.run import Run
 
 WORKER = Path(__file__).with_name("killed.py")

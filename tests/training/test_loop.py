@@ -16,10 +16,10 @@ from small import CHOICES, small_data, small_module, small_run, small_task
 from indicial import IndicialError
 from indicial.tasks.language import Language
 from indicial.tasks.task import Scores
-from indicial.training.choices import Choices
+from indicial.training.curves import Metrics, read_metrics
 from indicial.training.loop import train
-from indicial.training.metrics import Metrics, read_metrics
 from indicial.training.run import Run
+from indicial.training.settings import Choices
 from indicial.training.training import Training
 from indicial.training.watchers import Report, Summary, Watcher
 

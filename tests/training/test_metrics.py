@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from indicial.program.messages import IndicialError
-from indicial.training import metrics as module
-from indicial.training.metrics import Metrics, read_metrics
+from indicial.training import curves as module
+from indicial.training.curves import Metrics, read_metrics
 from tests.training.reports import feed, plan, report, summary
 
 

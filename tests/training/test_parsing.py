@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from indicial.cli import main
 from indicial.data.columns.codings import Spelling, coding_of
-from indicial.data.columns.conllu import Sentence, sentences, written
-from indicial.data.columns.trees import is_tree
+from indicial.data.columns.treebanks import Sentence, is_tree, sentences, written
 from indicial.library.loading import load
 from indicial.tasks.forms import form_of
 from indicial.tasks.programs import trainable

@@ -21,9 +21,8 @@ from small import CHOICES, sentences, small_data, small_module, small_task
 from indicial import IndicialError
 from indicial.cli import main
 from indicial.training.checkpoints import Checkpoint
-from indicial.training.joining import joined_processes
-from indicial.training.metrics import read_metrics
-from indicial.training.processes import ALONE, Processes
+from indicial.training.curves import read_metrics
+from indicial.training.processes import ALONE, Processes, joined_processes
 from indicial.training.run import Run
 from indicial.training.training import Training
 

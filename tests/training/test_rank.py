@@ -3,7 +3,7 @@
 import pytest
 import torch.distributed as distributed
 
-from indicial.training.rank import writes
+from indicial.training.processes import writes
 
 
 def test_alone() -> None:

@@ -18,11 +18,11 @@ from small import CHOICES, small_data, small_module, small_run, small_task
 
 from indicial.tasks.task import Scores
 from indicial.training import clock
-from indicial.training.choices import Choices
 from indicial.training.display import summary_lines
 from indicial.training.loop import WORSE, train
 from indicial.training.run import Run
 from indicial.training.schedule import STILL, Schedule, Stretch
+from indicial.training.settings import Choices
 from indicial.training.training import Step, Training
 from indicial.training.watchers import Report, Summary, Watcher
 

@@ -15,9 +15,9 @@ from small import sentences
 from indicial import IndicialError
 from indicial.cli import main
 from indicial.training.checkpoints import read
-from indicial.training.devices import best_device
+from indicial.training.curves import read_metrics
+from indicial.training.defaults import best_device
 from indicial.training.folders import free_folder
-from indicial.training.metrics import read_metrics
 from indicial.training.plans import rehearse
 from indicial.training.run import Run
 from indicial.training.settings import Settings

@@ -4,6 +4,11 @@ $ indicial generate runs/german --input x="ein hund läuft"
 $ indicial generate runs/german --input x=test.de --out test.en --num-beams 5
 $ indicial generate runs/german --input x=- < test.de
 $ indicial generate runs/parser --input x=sentences.txt --format conllu
+
+`generate` for a run that looks answers up in pages: questions in, answers out, with their pages.
+
+$ indicial generate reader --prompt "Where was Anna Lind born?" --show-source
+$ indicial generate reader --ask --out questions.tsv
 """
 
 from __future__ import annotations
@@ -18,9 +23,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from indicial.program.messages import IndicialError
+
 if TYPE_CHECKING:
     from indicial.decode.answers import Answer, Answerer, Cells
+    from indicial.decode.lookup import Librarian
     from indicial.training.run import Run
+
 
 TOLD = 5
 """Rows that cannot be read and are told one by one."""
@@ -33,8 +42,6 @@ def answer(options: argparse.Namespace, run: Run) -> int:
     """Writes the answers to all rows that `--input` names."""
     from indicial.commands.arguments import check_outputs
     from indicial.decode.answers import Answerer
-    from indicial.decode.settings import Decoding
-    from indicial.program.messages import IndicialError
 
     if options.interactive:
         raise IndicialError("--interactive is for one text; give lines by --input NAME=-")
@@ -43,11 +50,7 @@ def answer(options: argparse.Namespace, run: Run) -> int:
     if options.out is not None:
         check_outputs(options, {"out": [Path(options.out)]})
     answerer = Answerer.of(run, options.checkpoint)
-    said = {name: getattr(options, name, None) for name in Decoding.__dataclass_fields__}
-    if options.early_stopping is not None:
-        known = {"true": True, "false": False}
-        said["early_stopping"] = known.get(options.early_stopping, "never")
-    settings = answerer.settings({**said, "slide": not options.no_slide, "stop_at_repeat": None})
+    settings = answerer.settings({**decoding(options), "stop_at_repeat": None})
     prompt = options.prompt[0] if options.prompt else ""
     shown = _shower(options, run, answerer)
     bad = Refusals()
@@ -69,13 +72,22 @@ def answer(options: argparse.Namespace, run: Run) -> int:
     return 0
 
 
+def decoding(options: argparse.Namespace) -> dict[str, Any]:
+    """What was said of how text is made, by the names of `Decoding`; None is what was not."""
+    from indicial.decode.settings import Decoding
+
+    said = {name: getattr(options, name, None) for name in Decoding.__dataclass_fields__}
+    if options.early_stopping is not None:
+        said["early_stopping"] = {"true": True, "false": False}.get(options.early_stopping, "never")
+    return {**said, "slide": not options.no_slide}
+
+
 def _shower(
     options: argparse.Namespace, run: Run, answerer: Answerer
 ) -> Callable[[Cells, Answer], str]:
     """How an answer is written: as it is, as a sentence of CoNLL-U, or as arcs above its words."""
-    from indicial.data.columns.conllu import written
+    from indicial.data.columns.treebanks import written
     from indicial.inspect.arcs import arcs_text, heads_of
-    from indicial.program.messages import IndicialError
 
     if options.format == "lines":
         return lambda cells, one: str(one)
@@ -130,10 +142,8 @@ class Refusals:
 
 def blocks(options: argparse.Namespace, answerer: Answerer) -> Iterator[tuple[int, list[Cells]]]:
     """The rows that were named, with the number of the first of each block."""
-    from indicial.data.columns.binding import File, bind, named
-    from indicial.data.columns.slots import IMAGE
+    from indicial.data.columns.binding import IMAGE, File, bind, named
     from indicial.data.columns.tables import PICTURES, Bad
-    from indicial.program.messages import IndicialError
 
     inputs = [slot.name for slot in answerer.given]
     items = options.input or _piped(answerer)
@@ -184,8 +194,6 @@ def _is_file(value: str) -> bool:
 
 def _piped(answerer: Answerer) -> list[str]:
     """Standard input, where nothing is said, one input is read, and somebody pipes."""
-    from indicial.program.messages import IndicialError
-
     given = answerer.given
     if len(given) == 1 and sys.stdin is not None and not sys.stdin.isatty():
         return [f"{given[0].name}={STANDARD}"]
@@ -196,8 +204,6 @@ def _piped(answerer: Answerer) -> list[str]:
 
 def _lines(texts: dict[str, str], inputs: Sequence[str]) -> Iterator[tuple[int, list[Cells]]]:
     """Lines of standard input as they come: one alone is answered at once, many together."""
-    from indicial.program.messages import IndicialError
-
     name, *more = [name for name, value in texts.items() if value == STANDARD]
     if more or sys.stdin is None:
         raise IndicialError("standard input can be read by one input")
@@ -241,3 +247,70 @@ def _output(path: str | None) -> Iterator[TextIO]:
         return
     with written(path) as beside, beside.open("w", encoding="utf-8") as file:
         yield file
+
+
+def looks_up(run: Run) -> bool:
+    """Whether the model of a run finds pages and reads them."""
+    from indicial.tasks.forms import form_of
+
+    return run.description.task == "columns" and form_of(run.program).read is not None
+
+
+def answer_from_pages(options: argparse.Namespace, run: Run) -> int:
+    """Answers the questions that were given; or asks every page."""
+    from indicial.commands.arguments import check_outputs
+    from indicial.commands.generate import prompts_of
+    from indicial.decode.lookup import Librarian
+
+    if options.out is not None:
+        check_outputs(options, {"out": [Path(options.out)]})
+    librarian = Librarian.of(run, options.checkpoint, options.pages)
+    if options.ask:
+        return _ask(options, run, librarian)
+    questions = [q for text in prompts_of(options) for q in text.splitlines() if q.strip()]
+    if not questions:
+        raise IndicialError(
+            'give a question: --prompt "Where was Anna Lind born?", or --prompt-file'
+        )
+    found = list(librarian.answers(questions))
+    if options.json:
+        told = [
+            {"question": question, **one.answer.to_json(), "page": one.page, "page_number": one.number,
+             "page_probability": one.probability}
+            for question, one in zip(questions, found, strict=True)
+        ]  # fmt: skip
+        return _write(options, json.dumps(told, ensure_ascii=False, indent=2) + "\n")
+    lines = []
+    for question, one in zip(questions, found, strict=True):
+        lines.append(f"{question} {one.answer}" if options.out is None else str(one.answer))
+        if options.show_source:
+            page = one.page.strip().replace("\n", "\n    ")
+            lines.append(f"  page {one.number + 1} ({one.probability:.2f}): {page}")
+    return _write(options, "".join(f"{line}\n" for line in lines))
+
+
+def _ask(options: argparse.Namespace, run: Run, librarian: Librarian) -> int:
+    """A row for each page: what one would ask of it, and what it answers. Left out are pages that give
+    neither, and those that the questions of the training are about."""
+    from indicial.commands.evaluate import progress_of
+    from indicial.decode.matching import trained_on
+
+    known = trained_on(run, run.description.settings.get("column") or {})
+    learned = dict(known.questions()) if known is not None else {}
+    with progress_of("pages") as progress:
+        kept = librarian.questions(learned, progress)
+    pages = len(librarian.pages)
+    if len(kept) < pages:
+        print(f"note: {pages - len(kept):,} of {pages:,} pages gave no new question with an answer",
+              file=sys.stderr)  # fmt: skip
+    return _write(options, "".join(f"{question}\t{answer}\n" for question, answer in kept.items()))
+
+
+def _write(options: argparse.Namespace, text: str) -> int:
+    from indicial.program.outputs import write_text
+
+    if options.out is not None:
+        write_text(options.out, text)
+    else:
+        print(text, end="")
+    return 0

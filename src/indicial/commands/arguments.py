@@ -15,6 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from indicial.program.messages import IndicialError
+
 if TYPE_CHECKING:
     from indicial.program.program import Program
     from indicial.training.options import Option
@@ -95,7 +97,6 @@ def check_outputs(
     Whatever else the call names, and is there, counts as read. `marks` say by what files of an option
     are known as ours, where it is not the usual words.
     """
-    from indicial.program.messages import IndicialError
     from indicial.program.outputs import MADE, check_output
 
     said = [value for name, value in vars(options).items() if name not in outputs]
@@ -112,6 +113,24 @@ def check_outputs(
             check_output(path, reads, mark=marks.get(name, MADE.encode()), force=options.force)
 
 
+def weights(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument("--checkpoint", choices=["best", "last"], default="best",
+                        help="which weights of the run to use (best)")  # fmt: skip
+
+
+def pair(word: str, flag: str, value: str = "VALUE") -> tuple[str, str]:
+    """`"J=256"` → `("J", "256")`."""
+    name, _, said = word.partition("=")
+    if not name or not said:
+        raise IndicialError(f"{flag} takes NAME={value}, not {word!r}")
+    return name, said
+
+
+def given_inputs(options: argparse.Namespace) -> dict[str, str]:
+    """`--input x="ein hund" --input I=dog.jpg` → what each input reads."""
+    return dict(pair(word, "--input", "TEXT or NAME=FILE") for word in options.input)
+
+
 def choosing(parser: argparse.ArgumentParser) -> None:
     """Adds `--section`, `--from` and `--to`, which choose a stretch of a document."""
     parser.add_argument("--section", default="", metavar="TITLE",
@@ -126,8 +145,6 @@ def stretch(options: argparse.Namespace) -> dict[str, Any]:
     """What was chosen, as `load_document` takes it."""
     found = {name: getattr(options, name) for name in ("section", "first", "last")}
     if found["section"] and (found["first"] or found["last"]):
-        from indicial.program.messages import IndicialError
-
         raise IndicialError("--section chooses one section, so not with --from or --to")
     return {name: title for name, title in found.items() if title}
 
@@ -142,14 +159,10 @@ def filling(parser: argparse.ArgumentParser) -> None:
 
 def settings(options: argparse.Namespace) -> tuple[dict[str, str], dict[str, str]]:
     """`--set J=256 --set CELL=lstm` → ({"J": "256"}, {"CELL": "lstm"}): numbers, and words."""
-    from indicial.program.messages import IndicialError
-
     numbers: dict[str, str] = {}
     fills: dict[str, str] = {}
     for setting in options.settings:
-        name, equals, value = setting.partition("=")
-        if not equals or not name or not value:
-            raise IndicialError(f"--set takes NAME=VALUE, not {setting!r}")
+        name, value = pair(setting, "--set")
         if name in numbers or name in fills:
             raise IndicialError(f"--set says {name} twice: keep one of them")
         (numbers if _NUMBER.fullmatch(value) else fills)[name] = value
@@ -161,7 +174,6 @@ def with_constants(
 ) -> tuple[list[Program], dict[str, int]]:
     """The programs with those numbers that are constants of theirs, and the rest as sizes."""
     from indicial.notation.parse import canonical_name
-    from indicial.program.messages import IndicialError
     from indicial.program.names.fills import declared_constants
 
     declared = [declared_constants(program.written) for program in programs]
@@ -188,7 +200,6 @@ def with_constants(
 def check_fills(programs: Sequence[Program], fills: Mapping[str, str]) -> None:
     """`--set J=abc`: J is a size and no hole. `programs` are those to fill, as they were before."""
     from indicial.notation.parse import canonical_name
-    from indicial.program.messages import IndicialError
 
     for name, value in fills.items():
         known = {size for program in programs for size in program.analysis.code.sizes}

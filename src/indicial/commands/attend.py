@@ -16,11 +16,18 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, check_outputs, command, forcing
+from indicial.commands.arguments import (
+    Commands,
+    check_outputs,
+    command,
+    forcing,
+    given_inputs,
+    pair,
+)
+from indicial.program.messages import IndicialError
 from indicial.program.terminal import raw
 
 if TYPE_CHECKING:
-    from indicial.inspect.attention import Look
     from indicial.inspect.columns import Seen
     from indicial.inspect.subjects import Subject
     from indicial.training.run import Run
@@ -99,13 +106,9 @@ def _subject(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="the numbers as JSON")
 
 
-def _opened(options: argparse.Namespace) -> Subject:
-    return _seen(options).subject
-
-
 def _seen(options: argparse.Namespace) -> Seen:
     """The model with what it reads; what is too long is cut, and that is told."""
-    from indicial.commands.designs import design_meant
+    from indicial.commands.design import design_meant
     from indicial.designs.hand import named_design
     from indicial.inspect.columns import Seen
     from indicial.inspect.subjects import Subject
@@ -133,18 +136,12 @@ def _seen(options: argparse.Namespace) -> Seen:
 def _of_columns(run: Run, options: argparse.Namespace) -> Seen:
     """Inputs by their names; a text and a target without one are the source and what is predicted."""
     from indicial.inspect.columns import column_subject
-    from indicial.inspect.readings import readings
-    from indicial.program.messages import IndicialError
+    from indicial.inspect.subjects import readings
 
-    given: dict[str, object] = {}
     reads = readings(run.program.code)
-    unnamed = [(one, options.target if one.predicted else options.text) for one in reads]
-    given |= {one.name: said for one, said in unnamed if said is not None}
-    for word in options.input:
-        name, equals, said = word.partition("=")
-        if not equals or not name or not said:
-            raise IndicialError(f"--input takes NAME=TEXT or NAME=FILE, not {word!r}")
-        given[name] = said
+    unnamed = {one.name: options.target if one.predicted else options.text for one in reads}
+    given = {name: said for name, said in unnamed.items() if said is not None}
+    given |= given_inputs(options)
     return column_subject(run, given, row=options.row, checkpoint=options.checkpoint)
 
 
@@ -163,11 +160,7 @@ def _array(word: str) -> tuple[str, object]:
     """`"M=dog.npy"` → `("M", array)`."""
     import numpy as np
 
-    from indicial.program.messages import IndicialError
-
-    name, equals, path = word.partition("=")
-    if not equals or not name or not path:
-        raise IndicialError(f"--input takes NAME=FILE, as in M=dog.npy, not {word!r}")
+    name, path = pair(word, "--input", "FILE, as in M=dog.npy")
     try:
         return name, np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
@@ -181,10 +174,12 @@ def _array(word: str) -> tuple[str, object]:
 
 def _attend(options: argparse.Namespace) -> int:
     from indicial.inspect.attention import attend
-    from indicial.inspect.attention_figure import draw_attention
-    from indicial.inspect.image_looks import draw_on_picture, picture_blocks
-    from indicial.inspect.weights import weights_map
-    from indicial.program.messages import IndicialError
+    from indicial.inspect.attention_views import (
+        draw_attention,
+        draw_on_picture,
+        picture_blocks,
+        weights_map,
+    )
 
     first, last = _places(options.places)
     if options.figure:
@@ -207,7 +202,8 @@ def _attend(options: argparse.Namespace) -> int:
         else:
             draw_attention(looks, options.figure, title, seen.links)
     if options.json:
-        print(json.dumps(_looks_json(subject, looks), ensure_ascii=False))
+        heads = [look.to_json() for look in looks]
+        print(json.dumps({"texts": _texts_json(subject), "heads": heads}, ensure_ascii=False))
         return 0
     if options.figure:
         one, many = ("matrix", "matrices") if seen.picture is None else ("word", "words")
@@ -225,20 +221,16 @@ def _attend(options: argparse.Namespace) -> int:
     return 0
 
 
-def _looks_json(subject: Subject, looks: list[Look]) -> dict[str, Any]:
-    return {"texts": _texts_json(subject), "heads": [look.to_json() for look in looks]}
-
-
 def _texts_json(subject: Subject) -> dict[str, list[str]]:
     return {text.reading.name: text.labels for text in subject.texts}
 
 
 def _trace(options: argparse.Namespace) -> int:
+    from indicial.inspect.attention_views import LABEL, clipped
     from indicial.inspect.heatmap import heatmap
-    from indicial.inspect.tracing import trace
-    from indicial.inspect.weights import LABEL, clipped
+    from indicial.inspect.subjects import trace
 
-    subject = _opened(options)
+    subject = _seen(options).subject
     found = trace(subject, split_names(options.want))
     if options.json:
         told = {one.name: one.to_json() for one in found}
@@ -262,8 +254,6 @@ def split_names(text: str) -> list[str]:
 
 
 def _places(text: str | None) -> tuple[int, int | None]:
-    from indicial.program.messages import IndicialError
-
     if text is None:
         return 0, None
     match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)

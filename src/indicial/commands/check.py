@@ -29,6 +29,7 @@ from indicial.commands.arguments import (
     with_constants,
 )
 from indicial.editor.formats import FORMATS, shown
+from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.claims.verdict import Verdict
@@ -165,7 +166,6 @@ def _check(options: argparse.Namespace) -> int:
 def _files(name: str) -> list[str]:
     """What a name stands for: the texts of a folder, else itself."""
     from indicial import library
-    from indicial.program.messages import IndicialError
 
     folder = Path(name)
     if name in library.names() or not folder.is_dir():
@@ -225,7 +225,6 @@ def _designs(files: list[str]) -> Iterator[_Design]:
         if ("%%indicial design" if notebook else "```design") not in text:
             continue
         from indicial.designs.written import design_blocks, design_cells
-        from indicial.program.messages import IndicialError
 
         for block in (design_cells if notebook else design_blocks)(text):
             try:
@@ -256,7 +255,6 @@ def _summary(
 
 def _models(options: argparse.Namespace) -> int:
     from indicial import library
-    from indicial.program.messages import IndicialError
 
     if options.model is not None:
         try:

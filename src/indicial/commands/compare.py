@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from indicial.commands.arguments import Commands, check_outputs, command, forcing, setting
-from indicial.commands.designs import compare_designs
+from indicial.commands.design import compare_designs
 from indicial.commands.train import STOPPED
+from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.training.settings import Settings
@@ -94,11 +95,7 @@ def _compare(options: argparse.Namespace) -> int:
 
     designs = two_designs(options.models)
     if designs is not None:
-        _only(
-            options,
-            DESIGN_OPTIONS,
-            "nothing is trained when designs are compared",
-        )
+        _only(options, DESIGN_OPTIONS, "nothing is trained when designs are compared")
         if options.figure:
             check_outputs(options, {"figure": [Path(options.figure)]})
         return compare_designs(designs, options.text, options.figure, options.json, options.task)
@@ -122,8 +119,6 @@ def _compare(options: argparse.Namespace) -> int:
 
 def _only(options: argparse.Namespace, known: Collection[str], why: str) -> None:
     """Complain about a setting that would be passed over."""
-    from indicial.program.messages import IndicialError
-
     for name, value in vars(options).items():
         said = value not in (None, False) and name not in ("run", "command", "models")
         if said and name not in known:
@@ -143,7 +138,7 @@ def _tell_unread(end: str, lost: OSError) -> None:
     import contextlib
     import sys
 
-    from indicial.training.output import discard_stdout
+    from indicial.training.display import discard_stdout
 
     discard_stdout()
     with contextlib.suppress(OSError):  # it may be closed as well

@@ -2,19 +2,26 @@
 
 $ indicial design position
 $ indicial design position --train --figure both.svg
+
+What commands about designs share: what is told of them, and of a word that names none.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from indicial.commands.arguments import Commands, check_outputs, command, forcing
+from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.designs.design import Design
+
 
 TEXT = """\
 Tries a design on every case of its task. A design is equations with matrices
@@ -106,15 +113,11 @@ def _opened(options: argparse.Namespace) -> tuple[Design, str]:
     made = named_design(options.design) or hand(options.design)  # which says what there is
     task = options.task or (options.design if options.design in HAND else None)
     if task is None:
-        from indicial.program.messages import IndicialError
-
         raise IndicialError(f"say what {options.design} is to do: --task {', '.join(TASKS)}")
     return made, task
 
 
 def _only_with_train(options: argparse.Namespace, settings: dict[str, Any]) -> None:
-    from indicial.program.messages import IndicialError
-
     named = [*settings, *(name for name in ("out", "figure") if getattr(options, name))]
     if named:
         raise IndicialError(f"--{named[0]} is for what is learned: add --train")
@@ -122,3 +125,45 @@ def _only_with_train(options: argparse.Namespace, settings: dict[str, Any]) -> N
 
 def _told(step: int, error: float) -> None:
     print(f"  step {step:,}: squared error {error:.2g}", flush=True)
+
+
+@contextmanager
+def design_meant(word: str) -> Iterator[None]:
+    """Adds to a complaint about a run that is not there what else may have been meant."""
+    from indicial.designs.hand import HAND
+    from indicial.library import names
+
+    try:
+        yield
+    except IndicialError as error:
+        if Path(word).exists():
+            raise
+        close = difflib.get_close_matches(word, HAND, 1)
+        if word in names():
+            raise IndicialError(
+                f"{word} is a model of the library, not a run; train it first, for example\n"
+                f"  indicial train {word} --data people"
+            ) from error
+        hint = f" (or did you mean the design {close[0]}?)" if close else ""
+        raise IndicialError(f"{error}{hint}") from error
+
+
+def compare_designs(
+    pair: tuple[Design, Design],
+    text: str | None,
+    figure: str | None,
+    as_json: bool = False,
+    task: str | None = None,
+) -> int:
+    """Prints what is the same in two designs and what is not."""
+    from indicial.designs.comparison import compare
+
+    found = compare(*pair, text)
+    if figure is not None:
+        found.figure(figure)
+    if as_json:
+        why = {"reasons": [r.to_json() for r in found.reasons(task)]} if task else {}
+        print(json.dumps(found.to_json() | why, ensure_ascii=False, indent=2))
+    else:
+        print(found.told(task) if task else found)
+    return 0

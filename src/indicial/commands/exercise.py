@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from indicial.commands.arguments import Commands, check_outputs, command, forcing
+from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.exercises.gaps import Exercise
@@ -88,7 +89,6 @@ def add(commands: Commands[Any]) -> None:
 
 def _exercise(options: argparse.Namespace) -> int:
     from indicial.exercises.front import exercise_of
-    from indicial.program.messages import IndicialError
     from indicial.program.outputs import MADE, write_text
 
     sheet = Path(options.sheet)
@@ -136,7 +136,6 @@ def _written(exercise: Exercise, ending: str, answers: dict[str, str] | None) ->
 def _grade(options: argparse.Namespace) -> int:
     from indicial.exercises.front import grade
     from indicial.exercises.marks import Class, Marks
-    from indicial.program.messages import IndicialError
     from indicial.program.outputs import write_text
 
     if options.draws is not None and options.draws < 1:

@@ -26,6 +26,7 @@ from indicial.commands.arguments import (
     stretch,
     with_constants,
 )
+from indicial.program.messages import IndicialError
 from indicial.program.terminal import raw
 
 if TYPE_CHECKING:
@@ -144,8 +145,6 @@ def _explain(options: argparse.Namespace) -> int:
 
 def _show_pages(options: argparse.Namespace, programs: Sequence[Program]) -> None:
     """Pages that take the place of the usual one."""
-    from indicial.program.messages import IndicialError
-
     name = "gradient" if options.gradient else "schedule"
     for other in ("latex", "unicode", "json", "schedule"):
         if getattr(options, other) and other != name and (name, other) != ("gradient", "latex"):
@@ -169,7 +168,6 @@ def _programs(
 ) -> list[Program]:
     """One program of several texts, or all programs of one; those without equations left out."""
     from indicial.library.loading import load, load_document
-    from indicial.program.messages import IndicialError
 
     if len(what) > 1:
         check_fills([load(*what)] if fills else [], fills)
@@ -186,8 +184,6 @@ def _programs(
 
 def _shared_out(programs: Sequence[Program], given: dict[str, int]) -> list[dict[str, int]]:
     """The sizes that concern each program; of several, not each must have all."""
-    from indicial.program.messages import IndicialError
-
     if len(programs) == 1:
         return [given]
     shares: list[dict[str, int]] = [{} for _ in programs]
@@ -209,7 +205,6 @@ def _shared_out(programs: Sequence[Program], given: dict[str, int]) -> list[dict
 
 def _draw(programs: Sequence[Program], options: argparse.Namespace) -> None:
     from indicial.inspect.graph import draw
-    from indicial.program.messages import IndicialError
     from indicial.program.outputs import write_text
 
     path = Path(options.graph)
@@ -248,7 +243,6 @@ def _try(options: argparse.Namespace) -> int:
     from indicial.inspect.trial import trial
     from indicial.paste import pasted
     from indicial.program.explain.explain import equations
-    from indicial.program.messages import IndicialError
 
     numbers, fills = settings(options)
     what = options.what

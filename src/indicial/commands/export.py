@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from indicial.commands.arguments import Commands, check_outputs, command, forcing
-from indicial.commands.designs import design_meant
+from indicial.commands.design import design_meant
+from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.export.onnx_file import OnnxExport, OnnxFile, Port
@@ -53,7 +54,6 @@ def add(commands: Commands[Any]) -> None:
 
 def _export(options: argparse.Namespace) -> int:
     from indicial.designs.hand import named_design
-    from indicial.program.messages import IndicialError
     from indicial.training.run import Run
 
     ending = ENDINGS[options.format]
@@ -102,7 +102,7 @@ def _files(path: Path, form: str) -> list[Path]:
 
 
 def _torch(module: Any, path: Path) -> str:
-    from indicial.export.torch_check import check_torch
+    from indicial.export.checking import check_torch
     from indicial.export.torch_file import arguments_of, export_torch
 
     made = export_torch(module, path)

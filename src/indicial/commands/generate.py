@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, command, forcing
-from indicial.commands.lookup import answer_from_pages, looks_up
+from indicial.commands.answering import answer_from_pages, decoding, looks_up
+from indicial.commands.arguments import Commands, command, forcing, weights
+from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
-    from indicial.decode.session import Session
     from indicial.decode.settings import Decoding
-    from indicial.decode.text import Speaker, Text
+    from indicial.decode.text import Session, Speaker, Text
     from indicial.training.run import Run
 
 GENERATE = """\
@@ -116,8 +116,7 @@ def _add_prompts(parser: argparse.ArgumentParser) -> None:
                        "a table")  # fmt: skip
     group.add_argument("--interactive", action="store_true",
                        help="write a text in turns: Ctrl-C ends an answer, Ctrl-D everything")  # fmt: skip
-    group.add_argument("--checkpoint", choices=["best", "last"], default="best",
-                       help="which weights of the run to use (best)")  # fmt: skip
+    weights(group)
 
 
 def _add_choices(parser: argparse.ArgumentParser) -> None:
@@ -175,7 +174,6 @@ def _generate(options: argparse.Namespace) -> int:
     prompts = prompts_of(options)
     settings = _settings(options)
     from indicial.decode.text import Speaker
-    from indicial.program.messages import IndicialError
     from indicial.training.run import Run
 
     run = Run.open(options.run_folder)
@@ -221,7 +219,6 @@ def _generate(options: argparse.Namespace) -> int:
 def _fill(options: argparse.Namespace, run: Run) -> int:
     """Texts with blanks: each filled, and below it the words that fit."""
     from indicial.decode.blanks import fill
-    from indicial.program.messages import IndicialError
 
     if options.alternatives < 1:
         raise IndicialError(
@@ -244,8 +241,6 @@ def _fill(options: argparse.Namespace, run: Run) -> int:
 
 def prompts_of(options: argparse.Namespace) -> list[str]:
     """What was given, files behind texts; one empty prompt if nothing was."""
-    from indicial.program.messages import IndicialError
-
     if options.prompt_file.count("-") > 1 or ("-" in options.prompt_file and options.interactive):
         raise IndicialError("standard input can be read once: give the prompt by --prompt")
     prompts = [*options.prompt, *map(_read, options.prompt_file)] or [""]
@@ -260,8 +255,6 @@ def prompts_of(options: argparse.Namespace) -> list[str]:
 
 
 def _read(path: str) -> str:
-    from indicial.program.messages import IndicialError
-
     if path == "-" and sys.stdin is None:
         raise IndicialError("standard input is closed: pipe the prompt into it, or use --prompt")
     try:
@@ -276,17 +269,11 @@ def _read(path: str) -> str:
 
 def _settings(options: argparse.Namespace) -> Decoding:
     """What was said; the rest is as `Decoding` has it. A seed is taken now, so that it can be told."""
-    from dataclasses import fields, replace
+    from dataclasses import replace
 
     from indicial.decode.settings import Decoding
 
-    said = {f.name: getattr(options, f.name, None) for f in fields(Decoding)}
-    given = {name: value for name, value in said.items() if value is not None}
-    if options.early_stopping is not None:
-        given["early_stopping"] = {"true": True, "false": False}.get(
-            options.early_stopping, "never"
-        )
-    made = Decoding(**{**given, "slide": not options.no_slide})
+    made = Decoding(**{n: value for n, value in decoding(options).items() if value is not None})
     for name, why in made.idle().items():
         print(f"note: --{name.replace('_', '-')} has no effect: {why}", file=sys.stderr)
     return replace(made, seed=made.seeded())
@@ -294,7 +281,7 @@ def _settings(options: argparse.Namespace) -> Decoding:
 
 def _streamed(speaker: Speaker, settings: Decoding, prompts: Sequence[str]) -> list[Text]:
     """Writes the texts one after the other, the first as it is made."""
-    from indicial.decode.stream import InOrder
+    from indicial.decode.text import InOrder
     from indicial.program.terminal import raw
 
     # A terminal or file that knows fewer characters shows ? for the others.
@@ -361,8 +348,7 @@ def _remark(text: Text, which: str) -> None:
 
 
 def _interact(speaker: Speaker, settings: Decoding, prompt: str) -> int:
-    from indicial.decode.session import Session
-    from indicial.program.messages import IndicialError
+    from indicial.decode.text import Session
 
     session = Session(speaker, settings)
     said = prompt or _asked()

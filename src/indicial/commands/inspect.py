@@ -10,7 +10,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from indicial.commands.arguments import Commands, check_outputs, command, forcing
+from indicial.commands.arguments import (
+    Commands,
+    check_outputs,
+    command,
+    forcing,
+    weights,
+)
 
 INSPECT = """\
 Looks inside the model of a run, while it reads texts of its validation part.
@@ -39,15 +45,12 @@ def add(commands: Commands[Any]) -> None:
                         help="whose nearest words to show (those that come most often)")  # fmt: skip
     parser.add_argument("--out", metavar="FOLDER", help="where the pictures go (the run)")
     forcing(parser)
-    parser.add_argument("--checkpoint", choices=["best", "last"], default="best",
-                        help="which weights of the run to use (best)")  # fmt: skip
+    weights(parser)
     parser.add_argument("--json", action="store_true", help="all numbers as JSON")
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    from indicial.inspect.findings import inspect_run
-    from indicial.inspect.page import page
-    from indicial.inspect.plots import PICTURES
+    from indicial.inspect.findings import PICTURES, inspect_run, page
     from indicial.training.run import Run
 
     run = Run.open(options.run_folder)

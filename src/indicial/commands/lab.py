@@ -13,6 +13,7 @@ import socket
 from typing import Any
 
 from indicial.commands.arguments import Commands, command
+from indicial.program.messages import IndicialError
 
 LAB = """\
 Opens a page in the browser: equations with their messages, costs and heat maps
@@ -43,15 +44,13 @@ def add(commands: Commands[Any]) -> None:
 
 
 def _lab(options: argparse.Namespace) -> int:
-    from indicial.program.messages import IndicialError
-
     try:
         from indicial.page.server import Lab, serve
     except ImportError as error:
         raise IndicialError(
             f"the lab needs {error.name}, which is not installed: pip install 'indicial[lab]'"
         ) from None
-    from indicial.page.starting import beginning
+    from indicial.page.server import beginning
     from indicial.page.trainings import Trainings
     from indicial.page.workers import Workers
 
@@ -75,8 +74,6 @@ def _lab(options: argparse.Namespace) -> int:
 
 def _free(wanted: int | None) -> int:
     """The port that is wanted, or one that is free."""
-    from indicial.program.messages import IndicialError
-
     if wanted is not None and not 0 <= wanted <= 65535:
         raise IndicialError(f"a port is a number from 0 (any) to 65535, not {wanted}")
     for port in [PORT, 0] if wanted is None else [wanted]:

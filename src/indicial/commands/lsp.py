@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 from indicial.commands.arguments import Commands, command
+from indicial.program.messages import IndicialError
 
 LSP = """\
 The language server: an editor starts it and talks with it over standard input
@@ -27,7 +28,6 @@ def add(commands: Commands[Any]) -> None:
 
 
 def _lsp(options: argparse.Namespace) -> int:
-    from indicial.program.messages import IndicialError
     from indicial.program.terminal import raw
 
     try:

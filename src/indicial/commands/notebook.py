@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from indicial.commands.arguments import Commands, check_outputs, command, forcing
+from indicial.program.messages import IndicialError
 
 TEXT = """\
 Makes a notebook of a problem sheet in Markdown. Prose becomes Markdown cells,
@@ -57,8 +58,6 @@ def add(commands: Commands[Any]) -> None:
 
 
 def _notebook(options: argparse.Namespace) -> int:
-    from indicial.program.messages import IndicialError
-
     sheets = [Path(sheet) for sheet in options.sheets]
     if options.out and len(sheets) > 1:
         raise IndicialError(f"--out is for one sheet, but there are {len(sheets)}")
@@ -76,15 +75,14 @@ def _notebook(options: argparse.Namespace) -> int:
 def _make(sheet: Path, out: Path, run: bool) -> int:
     """Writes a notebook; how many of its cells failed."""
     from indicial.program.outputs import write_text
-    from indicial.sheets.making import keep_outputs, left_out, make, written
-    from indicial.sheets.running import failures
+    from indicial.sheets.making import failures, keep_outputs, left_out, make, written
 
     notebook = make(sheet)
     for display in left_out(sheet):
         place = f"{sheet}:{display.span.line}"
         print(f"{place}: this formula stays text; in a block ```indicial it would run")
     if run:
-        from indicial.sheets.running import run as run_cells
+        from indicial.sheets.making import run as run_cells
 
         notebook = run_cells(notebook)
         done = "run"

@@ -21,6 +21,7 @@ from indicial.commands.arguments import (
     stretch,
     with_constants,
 )
+from indicial.program.messages import IndicialError
 
 PLOT = """\
 Draws how a quantity is distributed over the draws (`~`) of a text: a histogram
@@ -55,7 +56,6 @@ def add(commands: Commands[Any]) -> None:
 def _plot(options: argparse.Namespace) -> int:
     from indicial.claims.pictures import pictures, plots
     from indicial.library.loading import load, load_document
-    from indicial.program.messages import IndicialError
 
     if options.draws is not None and options.draws < 1:
         raise IndicialError("at least one draw is needed")

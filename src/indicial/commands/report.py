@@ -9,7 +9,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from indicial.commands.arguments import Commands, check_outputs, command, forcing
+from indicial.commands.arguments import (
+    Commands,
+    check_outputs,
+    command,
+    forcing,
+    given_inputs,
+    weights,
+)
 
 REPORT = """\
 Writes one HTML file about a run that stands alone: its equations typeset, its
@@ -36,28 +43,24 @@ def add(commands: Commands[Any]) -> None:
                         help="what an input reads, of a model with several")  # fmt: skip
     parser.add_argument("--row", type=int, metavar="N",
                         help="of a model of the phrasebook or of scenes: from this row on (0)")  # fmt: skip
-    parser.add_argument("--checkpoint", choices=["best", "last"], default="best",
-                        help="which weights of the run to use (best)")  # fmt: skip
+    weights(parser)
     forcing(parser)
 
 
 def _report(options: argparse.Namespace) -> int:
     from indicial.lab.report import report
-    from indicial.program.messages import IndicialError
     from indicial.program.outputs import write_text
     from indicial.training.run import Run
 
     run = Run.open(options.run_folder)
     file = Path(options.out) if options.out is not None else run.folder / "report.html"
     check_outputs(options, {"out": [file]})
-    given = {}
-    for word in options.input:
-        name, equals, value = word.partition("=")
-        if not equals or not name or not value:
-            raise IndicialError(f"--input takes NAME=TEXT or NAME=FILE, not {word!r}")
-        given[name] = value
     made = report(
-        run, text=options.text, given=given, row=options.row, checkpoint=options.checkpoint
+        run,
+        text=options.text,
+        given=given_inputs(options),
+        row=options.row,
+        checkpoint=options.checkpoint,
     )
     write_text(file, made)
     print(f"the report is in {file}")

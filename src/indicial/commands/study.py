@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
+from dataclasses import fields, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from indicial.commands.arguments import Commands, Parser, command
 from indicial.commands.train import STOPPED
+from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.lab.studies.study import Study
@@ -160,23 +162,21 @@ def add(commands: Commands[Any]) -> None:
     parser = command(commands, "study", "train or measure what a problem sheet says", TEXT, None)
     parser.set_defaults(run=lambda options: _help(parser))
     studies = parser.add_subparsers(metavar="NAME", title="studies")
-    shaping = _add(
-        studies, "shaping", "terms of the loss that shape the attention", SHAPING, _shaping
-    )
+    shaping = _add(studies, "shaping", "terms of the loss that shape the attention", SHAPING)
     shaping.add_argument("--few", action="store_true",
                          help="few sentences that are seen often: does a term help to generalise?")  # fmt: skip
-    heads = _add(studies, "heads", "what each head of a transformer does", HEADS, _heads)
+    heads = _add(studies, "heads", "what each head of a transformer does", HEADS)
     heads.add_argument("--run", metavar="RUN", dest="subject",
                        help="look at this run instead of training one")  # fmt: skip
-    _add(studies, "run_time", "the time of an RNN and a CNN by length", RUN_TIME, _run_time)
-    _add(studies, "repetition", "loops of a trigram by temperature", REPETITION, _repetition)
-    _add(studies, "loops", "loops of neural models by temperature", LOOPS, _loops)
-    _add(studies, "which_model", "encoder, decoder or both", WHICH_MODEL, _which_model)
-    knowledge = _add(studies, "knowledge", "what a model knows of a text", KNOWLEDGE, _knowledge)
+    _add(studies, "run_time", "the time of an RNN and a CNN by length", RUN_TIME)
+    _add(studies, "repetition", "loops of a trigram by temperature", REPETITION)
+    _add(studies, "loops", "loops of neural models by temperature", LOOPS)
+    _add(studies, "which_model", "encoder, decoder or both", WHICH_MODEL)
+    knowledge = _add(studies, "knowledge", "what a model knows of a text", KNOWLEDGE)
     knowledge.add_argument("--data", required=True, metavar="FOLDER",
                            help="with wiki.txt, birth_places_train.tsv and birth_dev.tsv")  # fmt: skip
-    _add(studies, "facts", "how often a fact must be read to be known", FACTS, _facts)
-    parses = _add(studies, "parses", "heads as links of a parse", PARSES, _parses)
+    _add(studies, "facts", "how often a fact must be read to be known", FACTS)
+    parses = _add(studies, "parses", "heads as links of a parse", PARSES)
     parses.add_argument("--data", required=True, metavar="FOLDER",
                         help="a treebank: *train*.conllu and *dev*.conllu")  # fmt: skip
     parses.add_argument("--steps", type=int, metavar="N", help="of each training (600)")
@@ -184,14 +184,8 @@ def add(commands: Commands[Any]) -> None:
                         help="look at this run instead of training some")  # fmt: skip
 
 
-def _add(
-    studies: Commands[Any],
-    name: str,
-    line: str,
-    text: str,
-    make: Callable[[argparse.Namespace], Study],
-) -> Parser:
-    parser = command(studies, name, line, text, lambda options: _run(make, options))
+def _add(studies: Commands[Any], name: str, line: str, text: str) -> Parser:
+    parser = command(studies, name, line, text, lambda options: _run(name, options))
     parser.add_argument("--out", metavar="FOLDER", help=f"(runs/study-{name})")
     parser.add_argument("--quick", action="store_true",
                         help="tiny models and few steps; its figures mean nothing")  # fmt: skip
@@ -205,78 +199,31 @@ def _help(parser: argparse.ArgumentParser) -> int:
     return 0
 
 
-def _run(make: Callable[[argparse.Namespace], Study], options: argparse.Namespace) -> int:
+def _run(name: str, options: argparse.Namespace) -> int:
     from indicial.compile.native.threads import wait_asleep
 
     wait_asleep()
-    from indicial.lab.studies.running import run_study
-    from indicial.program.messages import IndicialError
-    from indicial.training.output import Output
+    from indicial.lab.studies.study import run_study
+    from indicial.training.display import Output
 
     if options.workers is not None and options.workers < 1:
         raise IndicialError(f"--workers takes a number of at least 1; got {options.workers}")
     workers = options.workers or os.cpu_count() or 1
-    study = make(options)
+    study = _study(name, options)
     quick = "-quick" if options.quick else ""
     few = "-few" if getattr(options, "few", False) else ""
     folder = Path(options.out or f"runs/study-{study.name}{few}{quick}")
     return 0 if run_study(study, folder, workers, Output()) else STOPPED
 
 
-def _shaping(options: argparse.Namespace) -> Study:
-    from indicial.lab.studies.shaping import FEW, QUICK, Plan, Shaping
-
-    return Shaping(QUICK if options.quick else FEW if options.few else Plan())
-
-
-def _heads(options: argparse.Namespace) -> Study:
-    from indicial.lab.studies.heads import QUICK, Heads, Plan
-
-    return Heads(QUICK if options.quick else Plan(), options.subject)
-
-
-def _parses(options: argparse.Namespace) -> Study:
-    from dataclasses import replace
-
-    from indicial.lab.studies.parses import QUICK, Parses, Plan
-
-    plan = QUICK if options.quick else Plan()
-    if options.steps is not None:
-        plan = replace(plan, steps=options.steps)
-    return Parses(plan, options.data, options.subject)
-
-
-def _run_time(options: argparse.Namespace) -> Study:
-    from indicial.lab.studies.run_time import QUICK, Plan, RunTime
-
-    return RunTime(QUICK if options.quick else Plan())
-
-
-def _repetition(options: argparse.Namespace) -> Study:
-    from indicial.lab.studies.repetition import QUICK, Plan, Repetition
-
-    return Repetition(QUICK if options.quick else Plan())
-
-
-def _loops(options: argparse.Namespace) -> Study:
-    from indicial.lab.studies.loops import QUICK, Loops, Plan
-
-    return Loops(QUICK if options.quick else Plan())
-
-
-def _which_model(options: argparse.Namespace) -> Study:
-    from indicial.lab.studies.which_model import QUICK, Plan, WhichModel
-
-    return WhichModel(QUICK if options.quick else Plan())
-
-
-def _knowledge(options: argparse.Namespace) -> Study:
-    from indicial.lab.studies.knowledge import Knowledge, Plan, quick
-
-    return Knowledge(quick(options.data) if options.quick else Plan(options.data))
-
-
-def _facts(options: argparse.Namespace) -> Study:
-    from indicial.lab.studies.facts import QUICK, FactsStudy, Plan
-
-    return FactsStudy(QUICK if options.quick else Plan())
+def _study(name: str, options: argparse.Namespace) -> Study:
+    """A study with its plan; what the call says of the plan is put into it."""
+    module = import_module(f"indicial.lab.studies.{name}")
+    plan = module.FEW if getattr(options, "few", False) else module.Plan()
+    if options.quick:
+        plan = module.QUICK
+    said = {field.name: getattr(options, field.name, None) for field in fields(plan)}
+    plan = replace(plan, **{name: value for name, value in said.items() if value is not None})
+    subject = {"subject": options.subject} if hasattr(options, "subject") else {}
+    study: Study = module.STUDY(plan, **subject)
+    return study

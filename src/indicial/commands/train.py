@@ -11,6 +11,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from indicial.commands.arguments import Commands, command, setting
+from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.training.settings import Settings
@@ -77,7 +78,7 @@ def _train(options: argparse.Namespace) -> int:
 
     wait_asleep()
     from indicial.training.front import tell_stderr, train_with
-    from indicial.training.joining import Silent
+    from indicial.training.processes import Silent
 
     settings = _settings(options)
     try:
@@ -92,8 +93,6 @@ def _train(options: argparse.Namespace) -> int:
 
 def _resumed(options: argparse.Namespace, settings: Settings) -> str | None:
     """The run to go on with; `--resume` alone means that of `--out`."""
-    from indicial.program.messages import IndicialError
-
     if not options.resume:
         return None
     folder = settings.out if options.resume is True else options.resume
@@ -107,9 +106,8 @@ def _tell_unread(summary: Summary) -> None:
     import contextlib
     from dataclasses import replace
 
-    from indicial.training.display import summary_lines
+    from indicial.training.display import discard_stdout, summary_lines
     from indicial.training.front import tell_stderr
-    from indicial.training.output import discard_stdout
 
     discard_stdout()
     note = f"the output cannot be written any more ({summary.lost})"

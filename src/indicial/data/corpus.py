@@ -8,11 +8,41 @@
 A `Corpus` is one part, training or validation. Its two arrays are memory-mapped, so a corpus may be
 larger than the memory; what was read counts as memory of the process until `release`. Each document
 ends in `<EOS>`; document d is `tokens[starts[d] : starts[d+1]]`.
+
+Tokens → rows of one length.
+
+    rows = Rows(data.train, context=128, seed=0)
+    rows.batch(step=7, batch_size=32).tokens     →  (32, 128) int64, the same on every machine
+
+    for block in Rows(data.validation, context=128).in_order(batch_size=32):
+        …                                        # each token is counted in exactly one block
+
+Two layouts, here with a context of 8 and `.` for `<EOS>`:
+
+    documents   a b c . d e . f         rows begin where a document begins, so that every token is
+                d e . f g h . i         predicted with the whole past of its document
+    stream      f o u r _ s c o         rows are windows of a long text, anywhere
+                r e _ a n d _ s
+
+"stream" is taken where documents are longer than a row. No row is ever padded.
+
+A shuffled order that needs no memory: place → number, computed when it is asked for.
+
+    shuffled(np.arange(5), 5, key=7)    →  array([3, 0, 4, 1, 2])
+    shuffled(np.array([2]), 5, key=7)   →  array([4])
+
+A list of all rows in random order would take eight bytes a row, must be made anew each epoch, and
+kept for resuming. Instead the place is scrambled by steps that can each be undone, so no two places
+give the same number: multiplying by an odd number and adding another modulo a power of two, and
+xor with its own upper bits. A result that is not below `count` is scrambled again until it is.
 """
 
 from __future__ import annotations
 
+import hashlib
 import mmap
+import struct
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +51,41 @@ import numpy as np
 
 from indicial.data.tokenizers import Ints, Tokenizer
 from indicial.data.world import World
+from indicial.program.messages import IndicialError
+
+ROUNDS = 5
+
+
+def key(*parts: object) -> int:
+    """A number of 64 bits that depends on all parts: `key(seed, epoch, "shift")`."""
+    text = "\0".join(str(part) for part in parts)
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def shuffled(places: Ints, count: int, key: int) -> Ints:
+    """Which of `count` things stands at each of `places`; each number below `count` once."""
+    bits = max(1, (count - 1).bit_length())
+    shift, mask = np.uint64((bits + 1) // 2), np.uint64((1 << bits) - 1)
+    rounds = _rounds(key)
+    numbers = places.astype(np.uint64)
+    outside: Ints = np.arange(len(numbers))
+    while len(outside):
+        scrambled = numbers[outside]
+        for odd, added in rounds:
+            scrambled = (scrambled * odd + added) & mask
+            scrambled ^= scrambled >> shift
+        numbers[outside] = scrambled
+        outside = outside[scrambled >= count]
+    return numbers.astype(np.int64)
+
+
+def _rounds(key: int) -> list[tuple[np.uint64, np.uint64]]:
+    """An odd number and another for each round."""
+    seed = struct.pack("<Q", key)
+    digest = hashlib.blake2b(seed, digest_size=8 * ROUNDS, person=b"odd").digest()
+    added = hashlib.blake2b(seed, digest_size=8 * ROUNDS, person=b"added").digest()
+    numbers = zip(struct.iter_unpack("<Q", digest), struct.iter_unpack("<Q", added), strict=True)
+    return [(np.uint64(first | 1), np.uint64(second)) for (first,), (second,) in numbers]
 
 
 @dataclass(frozen=True)
@@ -110,3 +175,157 @@ def open_array(path: Path, kind: type[Any]) -> Ints:
     """The numbers in a file, memory-mapped."""
     with path.open("rb") as file:
         return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), kind)
+
+
+LAYOUTS = ("auto", "documents", "stream")
+
+REACHED = 0.99
+"""How many of the tokens rows that begin at documents must reach, or windows are taken."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of tokens of one length: `tokens[b,t]`."""
+
+    tokens: Ints
+    """(B, T) int64."""
+    counted: Ints | None = None
+    """(B, T) bool: the tokens that evaluation counts here; None: all of them."""
+
+
+class Rows:
+    """How a corpus becomes rows of `context` tokens."""
+
+    def __init__(self, corpus: Corpus, context: int, seed: int = 0, layout: str = "auto") -> None:
+        if context < 2:
+            raise IndicialError(
+                f"the context is {context}: a row of a batch has at least 2 tokens, since a token "
+                "is predicted from those before it"
+            )
+        if layout not in LAYOUTS:
+            raise IndicialError(f"rows are laid out as {' or '.join(LAYOUTS)}, not as {layout!r}")
+        self.corpus = corpus
+        self.context = context
+        self.seed = seed
+        self._tokens = np.asarray(corpus.tokens)
+        self._starts = np.asarray(corpus.starts)
+        self.layout = layout if layout != "auto" else self._fitting()
+
+    def __len__(self) -> int:
+        """How many rows make an epoch, in which each token comes about once."""
+        return max(1, len(self._tokens) // self.context)
+
+    def batch(self, step: int, batch_size: int, rank: int = 0, of: int = 1) -> Block:
+        """The rows of one step: a function of seed, step and batch size, and of nothing else.
+
+        Several processes share a batch: process `rank` of `of` gets its part of the rows.
+        """
+        if len(self._tokens) < self.context:
+            raise IndicialError(
+                f"the context is {self.context} tokens, and all the training data are "
+                f"{len(self._tokens)}: give a shorter --context "
+                f"(at most {len(self._tokens)}), or more data"
+            )
+        mine = range(rank * batch_size // of, (rank + 1) * batch_size // of)
+        begins = self._begins(step * batch_size + np.arange(mine.start, mine.stop))
+        return Block(self._read(begins, self.context))
+
+    def in_order(self, batch_size: int = 1, stride: int | None = None) -> Iterator[Block]:
+        """All tokens in order, each counted exactly once.
+
+        Where a text is longer than a row, each further row counts `stride` tokens, and the tokens
+        before them are there to predict them from: all but one (the default) is the quickest,
+        half the context gives each token at least that much to be predicted from. The first token
+        of a row counts only where a document begins. The last block may be smaller.
+        """
+        stride = self.context - 1 if stride is None else stride
+        if not 1 <= stride < self.context:
+            raise IndicialError(
+                f"the stride is {stride}: with a context of {self.context} "
+                f"it is from 1 to {self.context - 1}"
+            )
+        windows = self._documents(stride) if self.layout == "documents" else self._stream(stride)
+        return self._blocks(windows, batch_size)
+
+    def _fitting(self) -> str:
+        """Documents, unless many tokens stand further than a row from where theirs begins."""
+        reached, total, piece = 0, len(self._tokens), 1 << 20
+        for first in range(0, len(self._starts), piece):
+            bounds = self._starts[first : first + piece + 1]
+            if first + piece >= len(self._starts):
+                bounds = np.append(bounds, total)
+            reached += int(np.minimum(np.diff(bounds), self.context).sum())
+        return "documents" if reached >= REACHED * total else "stream"
+
+    def _begins(self, numbers: Ints) -> Ints:
+        """Where the rows with these numbers, counted from the start of training, begin.
+
+        Each epoch lays rows side by side from a place of its own on, the end of the corpus joined
+        to its beginning, and takes them in an order of its own.
+        """
+        rows, total = len(self), len(self._tokens)
+        begins = np.empty(len(numbers), np.int64)
+        for epoch in set((numbers // rows).tolist()):
+            here = numbers // rows == epoch
+            order = shuffled(numbers[here] % rows, rows, key(self.seed, epoch, "order"))
+            first = key(self.seed, epoch, "first") % total
+            begins[here] = (first + order * self.context) % total
+        if self.layout == "stream":
+            return begins
+        return self._starts[np.searchsorted(self._starts, begins) % len(self._starts)]
+
+    def _stream(self, stride: int) -> Iterator[tuple[int, int, int]]:
+        """Windows: (where the row begins, the first token that counts, the end of those)."""
+        total, counted = len(self._tokens), 0
+        while counted < total:
+            begin = max(0, min(counted - (self.context - stride), total - self.context))
+            end = min(begin + self.context, total)
+            yield begin, counted, end
+            counted = end
+
+    def _documents(self, stride: int) -> Iterator[tuple[int, int, int]]:
+        """Rows that begin at documents; one that is cut at the end counts in the next row."""
+        total, counted = len(self._tokens), 0
+        while counted < total:
+            inside = self._started(counted) < counted  # of a document that is longer than a row
+            begin = counted - (self.context - stride) if inside else counted
+            end = min(begin + self.context, total)
+            if end < total and (whole := self._started(end)) > counted:
+                end = whole
+            yield begin, counted, end
+            counted = end
+
+    def _started(self, place: int) -> int:
+        """Where the document begins that `place` is in."""
+        return int(self._starts[np.searchsorted(self._starts, place, side="right") - 1])
+
+    def _blocks(self, windows: Iterable[tuple[int, int, int]], batch_size: int) -> Iterator[Block]:
+        """Windows of one length together, as many as a batch holds."""
+        group: list[tuple[int, int, int]] = []
+        for window in windows:
+            if group and (len(group) == batch_size or self._length(window) != self.context):
+                yield self._block(group)
+                group = []
+            group.append(window)
+        if group:
+            yield self._block(group)
+
+    def _length(self, window: tuple[int, int, int]) -> int:
+        return min(self.context, len(self._tokens) - window[0])
+
+    def _block(self, group: list[tuple[int, int, int]]) -> Block:
+        begin, first, end = np.array(group).T[:, :, None]
+        length = self._length(group[0])
+        places = begin + np.arange(length)
+        return Block(self._read(begin[:, 0], length), (places >= first) & (places < end))
+
+    def _read(self, begins: Ints, length: int) -> Ints:
+        """Rows of tokens; after the last token of the corpus comes the first."""
+        rows = np.empty((len(begins), length), np.int64)
+        for row, begin in zip(rows, begins.tolist(), strict=True):
+            read = self._tokens[begin : begin + length]
+            row[: len(read)] = read
+            row[len(read) :] = self._tokens[: length - len(read)]
+        # Around each row the system maps up to megabytes, which would add up to the whole corpus.
+        self.corpus.release()
+        return rows

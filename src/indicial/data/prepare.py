@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from indicial.data.corpus import Corpus, Data, open_array
-from indicial.data.encode import token_type
-from indicial.data.making import COUNTS, Cut, Making
+from indicial.data.making import COUNTS, Cut, Making, token_type
 from indicial.data.parts import Parts, find_parts
 from indicial.data.store import checksums, find, stored
 from indicial.data.tokenizers import FILE, KINDS, MARK, Marked, Tokenizer, load_tokenizer

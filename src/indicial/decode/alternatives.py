@@ -15,11 +15,9 @@ from typing import Any
 import numpy as np
 
 from indicial.decode.choose import Chooser, normalised
-from indicial.decode.continuation import Repeat, repeats
-from indicial.decode.sampling import Row, Sampling, stream
-from indicial.decode.settings import Decoding
+from indicial.decode.settings import Decoding, Repeat, repeats
 from indicial.decode.text import Speaker
-from indicial.decode.tokens import started
+from indicial.decode.tokens import Row, Sampling, started, stream
 from indicial.decode.walker import Walker
 
 SHOWN = 8

@@ -23,19 +23,16 @@ import numpy as np
 import torch
 
 from indicial.compile.module.sizes import parameters, size_names
-from indicial.data.columns.binding import File
+from indicial.data.columns.batches import Held
+from indicial.data.columns.binding import IMAGE, File, Slot, spelt, uneven
 from indicial.data.columns.codings import Coding, Names, Numbers, Refused, Scale, Text, parts_of
-from indicial.data.columns.conllu import FIELDS
-from indicial.data.columns.parts import Held
-from indicial.data.columns.slots import IMAGE, Slot, spelt, uneven
-from indicial.data.columns.words import words_of
+from indicial.data.columns.treebanks import FIELDS, words_of
 from indicial.data.tokenizers import EOS, Ints
-from indicial.decode.continuation import Continuation
-from indicial.decode.settings import Decoding
+from indicial.decode.settings import Continuation, Decoding
 from indicial.decode.tokens import generate_tokens
 from indicial.program.messages import IndicialError
-from indicial.tasks.choosing import likeliest
 from indicial.tasks.forms import SEQUENCE, Form, form_of
+from indicial.tasks.scoring import likeliest
 
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule

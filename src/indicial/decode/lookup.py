@@ -24,11 +24,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
+from indicial.data.columns.batches import Held
+from indicial.data.columns.binding import Slot
 from indicial.data.columns.codings import Coding, Text
-from indicial.data.columns.pages import Index, between, opened, parted
-from indicial.data.columns.parts import Held
-from indicial.data.columns.slots import Slot
-from indicial.data.questions import is_text
+from indicial.data.questions import Index, between, is_text, opened, parted
 from indicial.data.sources import Files, is_gone, open_source
 from indicial.data.tokenizers import EOS
 from indicial.decode.answers import Answer, Progress

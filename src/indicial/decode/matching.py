@@ -231,7 +231,7 @@ def _looked_up(
     progress: Progress | None,
 ) -> tuple[tuple[Answer, ...], dict[int, float]]:
     """Answers off pages, and how often the right page is among the likeliest."""
-    from indicial.data.columns.pages import Index
+    from indicial.data.questions import Index
     from indicial.decode.lookup import Librarian
 
     librarian = Librarian.of(run, checkpoint, pages)

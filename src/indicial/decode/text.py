@@ -7,26 +7,119 @@ Anna knows Ben .
 Anna likes the dog of Carla .
 
 Settings have the names and meanings that they have in Hugging Face (`settings.py`).
+
+Tokens one by one → pieces of text, as soon as their characters are complete.
+
+    stream = TextStream(tokenizer, context=[])      bytes are tokens: b is token b + 1
+    stream.add(0xC3 + 1)      →  ""                 half an ü
+    stream.add(0xBC + 1)      →  "ü"
+
+What the pieces give together is what decoding all tokens at once gives.
+
+One text, written in turns: what you say and what the model answers stays in the context.
+
+    session = Session(speaker, Decoding(temperature=0.8))
+    session.say("To be, or ")
+    for piece in session.answer():
+        print(piece, end="")
+
+An answer ends at the end of a text, after `max_new_tokens`, or when nobody asks for more of it; what
+was made of it until then is part of the context.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from indicial.data.tokenizers import MARK, Tokenizer
-from indicial.decode.continuation import Continuation
-from indicial.decode.settings import Decoding
-from indicial.decode.stream import TextStream
-from indicial.decode.tokens import generate_tokens
+from indicial.decode.settings import Continuation, Decoding, Repeat, repeats
+from indicial.decode.tokens import Row, Sampling, generate_tokens, started, stream
+from indicial.decode.walker import Walker
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule
     from indicial.decode.answers import Answer
     from indicial.training.run import Run
+
+
+HALF = "�"
+"""How a character that is not complete is decoded."""
+LOOKED_BACK = 4
+"""Tokens before a piece that are decoded with it: a word after another begins with a blank."""
+
+
+class TextStream:
+    """`context` are the tokens before the first, which are not part of the text."""
+
+    def __init__(self, tokenizer: Tokenizer, context: Sequence[int]) -> None:
+        self._decode = tokenizer.decode
+        self._before = list(context[-LOOKED_BACK:])
+        self._pending: list[int] = []
+
+    def add(self, token: int) -> str:
+        """What can be said now that this token is known."""
+        self._pending.append(token)
+        piece = self._piece()
+        return "" if piece.endswith(HALF) else self._said(piece)
+
+    def end(self) -> str:
+        """What is left when no token comes any more."""
+        return self._said(self._piece()) if self._pending else ""
+
+    def _piece(self) -> str:
+        return self._decode(self._before + self._pending)[len(self._decode(self._before)) :]
+
+    def _said(self, piece: str) -> str:
+        self._before = (self._before + self._pending)[-LOOKED_BACK:]
+        self._pending = []
+        return piece
+
+
+class InOrder:
+    """Several texts that grow at once, written one after the other: the first as it is made.
+
+    >>> texts = InOrder(begin=lambda n: print(f"[{n}]"), write=print)
+    >>> texts.add(1, "b", False); texts.add(0, "a", True); texts.add(1, "c", True)
+    [0]
+    a
+    [1]
+    b
+    c
+    """
+
+    def __init__(self, begin: Callable[[int], object], write: Callable[[str], object]) -> None:
+        self._begin = begin
+        self._write = write
+        self._now = 0
+        self._begun = False
+        self._waiting: dict[int, list[str]] = {}
+        self._ended: set[int] = set()
+
+    def add(self, number: int, piece: str, last: bool) -> None:
+        """A piece of a text, and whether it is its last one."""
+        self._waiting.setdefault(number, []).append(piece)
+        if last:
+            self._ended.add(number)
+        while self._now in self._waiting:
+            self._write_what_waits()
+            if self._now not in self._ended:
+                return
+            del self._waiting[self._now]
+            self._now, self._begun = self._now + 1, False
+
+    def _write_what_waits(self) -> None:
+        if not self._begun:
+            self._begin(self._now)
+            self._begun = True
+        for piece in self._waiting[self._now]:
+            if piece:
+                self._write(piece)
+        self._waiting[self._now] = []
+
 
 Heard = Callable[[int, str, bool], object]
 """Hears each piece of text as it is made: of which text, the piece, and whether it is the last."""
@@ -216,3 +309,51 @@ def _answers(
     answerer = Answerer.of(run, checkpoint)
     rows = [inputs] if isinstance(inputs, Mapping) else list(inputs)
     return list(answerer.answers(rows, answerer.settings(settings), prompt or ""))
+
+
+class Session:
+    """`repeat` is the loop in which the last answer ended."""
+
+    def __init__(self, speaker: Speaker, settings: Decoding) -> None:
+        if settings.num_beams > 1 or settings.num_return_sequences > 1:
+            raise IndicialError("a conversation has one text: no beams and no several texts")
+        speaker.check_writes()
+        self.tokenizer = speaker.tokenizer
+        self._speaker = speaker
+        self.settings = settings
+        self.walker = Walker(speaker.module)
+        self.repeat: Repeat | None = None
+        self._stream = stream(settings.seeded(), [], 0)
+
+    @property
+    def context(self) -> list[int]:
+        tokens: list[int] = self.walker.tokens[0].tolist()
+        return tokens
+
+    def say(self, text: str) -> None:
+        """Goes on with the text exactly as it is, wherever the last answer stopped."""
+        if not text:
+            return
+        if not self.walker.length:
+            self.walker.extend([self._speaker.encode(text)])
+            return
+        self.tokenizer.check(text)
+        begins = self.context[-1] == self.tokenizer.eos
+        self.walker.extend([self.tokenizer.numbers(text, begins).tolist()])
+
+    def answer(self) -> Iterator[str]:
+        """The answer in pieces, as it is made."""
+        eos = self.tokenizer.eos
+        if not self.walker.length:
+            self.walker.extend([started(self.walker, self._speaker.encode(""), eos)])
+        texts = TextStream(self.tokenizer, self.context)
+        row = Row(0, (), self._stream)
+        sampling = Sampling(self.walker, [row], eos, self.settings, None)
+        self.repeat = None
+        while row.ended is None:
+            sampling.feed(sampling.next())
+            token = row.tokens[-1]
+            if token != eos and (piece := texts.add(token)):
+                yield piece
+        self.repeat = repeats(row.tokens)
+        yield texts.end()

@@ -31,7 +31,7 @@ from indicial.data.tokenizers import END
 from indicial.designs.arrays import Array
 from indicial.designs.circuits import Circuits, circuits
 from indicial.designs.design import Design
-from indicial.inspect.readings import readings
+from indicial.inspect.subjects import readings
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:

@@ -104,8 +104,7 @@ class Design:
 
     def reading(self, tokens: Sequence[int]) -> Subject:
         """The same with the tokens of its one text."""
-        from indicial.inspect.readings import readings
-        from indicial.inspect.subjects import Subject, Text
+        from indicial.inspect.subjects import Subject, Text, readings
 
         (one,) = readings(self.program.code)
         labels = [self.tokens[n] for n in tokens]
@@ -139,8 +138,8 @@ class Design:
         return check(self, task)
 
     def train(self, task: str | Task, **settings: Any) -> Design:
-        """The same equations and sizes, learned from random starts (`training.py`)."""
-        from indicial.designs.training import train
+        """The same equations and sizes, learned from random starts."""
+        from indicial.designs.checking import train
 
         return train(self, task, **settings)
 

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from indicial.designs.arrays import Array
-from indicial.inspect.pictures import matrix, new_figure, save
-from indicial.inspect.weights import clipped
+from indicial.inspect.attention_views import clipped
+from indicial.inspect.pictures import matrix, save
+from indicial.training.chart import new_figure
 
 if TYPE_CHECKING:
     from indicial.designs.comparison import Comparison

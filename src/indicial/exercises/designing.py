@@ -18,8 +18,7 @@ from indicial.designs.design import Design
 from indicial.designs.reasons import run_products
 from indicial.designs.tasks import task as named_task
 from indicial.designs.written import written_design
-from indicial.exercises.gaps import Exercise, Line, Unit
-from indicial.exercises.grade import EMPTY, Grade
+from indicial.exercises.gaps import EMPTY, Exercise, Grade, Line, Unit
 from indicial.exercises.reading import LONGEST, cleaned
 from indicial.program.messages import IndicialError
 

@@ -19,8 +19,7 @@ from indicial.exercises.answers import SUFFIXES, Answers, read_answers
 from indicial.exercises.apart import SECONDS, Apart
 from indicial.exercises.asking import ask
 from indicial.exercises.code import values_of
-from indicial.exercises.gaps import Exercise
-from indicial.exercises.grade import EMPTY, Grade
+from indicial.exercises.gaps import EMPTY, Exercise, Grade
 from indicial.exercises.marks import Class, Marks
 from indicial.program.messages import IndicialError
 

@@ -4,6 +4,8 @@
     claim work of h = 2 J^2 T         →   Gap("a1", "value", …) in  claim work of h = ___  # a1
 
 A gap is a stretch of the sheet's text, and what stands there is the sheet's own answer.
+
+What an answer is worth: a share from 0 to 1, and why.
 """
 
 from __future__ import annotations
@@ -124,3 +126,21 @@ class Exercise:
     @property
     def points(self) -> float:
         return sum(gap.points for gap in self.gaps.values())
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What an answer is worth, from 0 to 1, and why."""
+
+    share: float
+    told: str
+    state: str = ""
+    """`unread` or `empty`; all else follows from the share."""
+
+    @property
+    def word(self) -> str:
+        return self.state or ("right" if self.share == 1 else "partly" if self.share else "wrong")
+
+
+RIGHT = Grade(1.0, "as in the sheet")
+EMPTY = Grade(0.0, "not answered", "empty")

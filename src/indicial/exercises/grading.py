@@ -21,10 +21,9 @@ from typing import Any
 import numpy as np
 
 from indicial.claims.trying import try_claims, try_one
-from indicial.claims.verdict import HOLDS, REFUTED, UNDECIDED, Verdict, claimed
+from indicial.claims.verdict import HOLDS, REFUTED, UNDECIDED, Counterexample, Verdict, claimed
 from indicial.exercises.comparing import Unlike, equality
-from indicial.exercises.gaps import Exercise, Gap
-from indicial.exercises.grade import EMPTY, RIGHT, Grade
+from indicial.exercises.gaps import EMPTY, RIGHT, Exercise, Gap, Grade
 from indicial.exercises.reading import (
     Read,
     Unread,
@@ -193,10 +192,10 @@ class Grader:
             if verdict.undefined:
                 return Grade(0.0, f"it is not a number everywhere: {verdict.found}")
             if self._says_nothing(program, test, gap):
-                return Grade(
-                    0.0,
-                    "this would hold whatever stands on the other side is: it says nothing of it",
+                told_ = (
+                    "this would hold whatever stands on the other side is: it says nothing of it"
                 )
+                return Grade(0.0, told_)
             if isinstance(read.answer, Growth) and not isinstance(key, Growth):
                 return Grade(HALF, "this is how it grows; what is asked for is the exact number")
             return (
@@ -208,12 +207,10 @@ class Grader:
             return Grade(HALF, f"so near the edge that draws do not tell: {verdict.found}")
         if verdict.status != REFUTED:
             return Grade(0.0, f"it could not be tried: {verdict.found}", "unread")
-        factor = self._factor(program, test, verdict) if gap.kind == "value" else None
+        code = program.analysis.code
+        factor = self._factor(code, test, verdict) if gap.kind == "value" else None
         if factor is not None:
-            return Grade(
-                HALF,
-                f"right but for a factor of {factor}: {told(verdict)}",
-            )
+            return Grade(HALF, f"right but for a factor of {factor}: {told(verdict)}")
         return Grade(0.0, told(verdict))
 
     def _sharpness(self, program: Program, further: Sequence[Statement], held: Verdict) -> Grade:
@@ -240,12 +237,9 @@ class Grader:
         code, test = equality(
             program.analysis.code, self._key(part).code, _target(gap, self._key(part))
         )
-        factor = self._factor_of(code, test, verdict)
+        factor = self._factor(code, test, verdict)
         if factor is not None:
-            return Grade(
-                HALF,
-                f"right but for a factor of {factor}: {_apart(verdict)}",
-            )
+            return Grade(HALF, f"right but for a factor of {factor}: {_apart(verdict)}")
         return Grade(0.0, _apart(verdict))
 
     def _equal(self, gap: Gap, code: ir.Code, part: Part) -> Verdict | str:
@@ -309,10 +303,7 @@ class Grader:
             return False
         return _opened(program.analysis.code, test, defined, self.seed).status == HOLDS
 
-    def _factor(self, program: Program, test: ir.Test, verdict: Verdict) -> str | None:
-        return self._factor_of(program.analysis.code, test, verdict)
-
-    def _factor_of(self, code: ir.Code, test: ir.Test, verdict: Verdict) -> str | None:
+    def _factor(self, code: ir.Code, test: ir.Test, verdict: Verdict) -> str | None:
         """The number that would make an answer right, if there is one: `-1`, `2`, `1/3`."""
         side = test.left if verdict.test.text.endswith("as in the sheet") else test.right
         other = test.right if side is test.left else test.left
@@ -464,28 +455,23 @@ def _fraction(share: float) -> float:
 
 def told(verdict: Verdict) -> str:
     """What came of a claim: what was found, where, and with which values."""
-    lines = [f"{verdict.found}{verdict.broken.where if verdict.broken else ''}"]
-    if verdict.broken is not None and verdict.broken.draw:
-        values = ", ".join(f"{n} = {v}" for n, v in verdict.broken.draw.items())
-        lines.append(f"with {values}")
-    return "\n".join(lines)
+    return verdict.found if verdict.broken is None else _shown(verdict.found, verdict.broken)
 
 
 def _where(verdict: Verdict) -> str:
-    assert verdict.broken is not None
     broken = verdict.broken
-    values = ", ".join(f"{n} = {v}" for n, v in broken.draw.items())
-    return f"it is off by {broken.left}, where {broken.right} can be reached,{broken.where}" + (
-        f"\nwith {values}" if values else ""
-    )
+    assert broken is not None
+    return _shown(f"it is off by {broken.left}, where {broken.right} can be reached,", broken)
 
 
 def _apart(verdict: Verdict) -> str:
     """How an answer differs from the right value: `it is 2 and should be 3, at t = 0 …`."""
-    assert verdict.broken is not None
     broken = verdict.broken
-    draw = broken.draw
-    values = ", ".join(f"{n} = {v}" for n, v in draw.items())
-    return f"it is {broken.left}, and should be {broken.right}{broken.where}" + (
-        f"\nwith {values}" if values else ""
-    )
+    assert broken is not None
+    return _shown(f"it is {broken.left}, and should be {broken.right}", broken)
+
+
+def _shown(said: str, broken: Counterexample) -> str:
+    """What is said of a counterexample, where that is, and its values."""
+    values = ", ".join(f"{n} = {v}" for n, v in broken.draw.items())
+    return f"{said}{broken.where}" + (f"\nwith {values}" if values else "")

@@ -18,8 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from indicial.exercises.gaps import Exercise
-from indicial.exercises.grade import Grade
+from indicial.exercises.gaps import Exercise, Grade
 from indicial.exercises.handout import count_points, number
 from indicial.program.messages import wrapped
 

@@ -28,11 +28,9 @@ import torch
 from torch import nn
 
 from indicial.compile.module.module import ProgramModule
-from indicial.export.checking import random_step, random_texts
-from indicial.export.functions import walks
+from indicial.export.checking import listed, random_step, random_texts
 from indicial.export.scan import scanned
-from indicial.export.stepping import Steps
-from indicial.export.torch_check import listed
+from indicial.export.stepping import Steps, walks
 from indicial.export.torch_file import TorchFile, torch_file
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import MADE
@@ -124,7 +122,7 @@ class _Exporter:
         return self.file.steps if isinstance(self.file.steps, Steps) else None
 
     def export(self) -> OnnxExport:
-        from indicial.export.onnx_check import check_forward, check_step
+        from indicial.export.checking import check_forward, check_step
 
         files, missing = [], []
         step = None

@@ -19,8 +19,7 @@ from indicial.compile.emit.printing import quoted
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import attribute_names
 from indicial.compile.schedule.schedule import needed
-from indicial.export.functions import joined, plain
-from indicial.export.stepping import STEPS, Steps, steps_of
+from indicial.export.stepping import STEPS, Steps, joined, plain, steps_of
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import MADE, write_text, written
 from indicial.program.rewrite import tensors_read

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from indicial.inspect.pictures import new_figure
+from indicial.training.chart import new_figure
 
 COLOURS = ("#1f6feb", "#c2255c", "#868e96")
 """A link that stands alone or is right, one that is wrong, and one that is only thought of."""

@@ -7,7 +7,7 @@
 ('α, layer 1, head 0', ('·', ' Anna', ' knows', ' Ben'))
 
 Weights are what a softmax over places defines, places of a text or of an image, and a sum over those
-places reads. A place of a text is labelled with the token that it reads (`readings.py`).
+places reads. A place of a text is labelled with the token that it reads (`subjects.py`).
 """
 
 from __future__ import annotations

@@ -18,16 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from indicial.data.columns.binding import File
+from indicial.data.columns.binding import File, spelt
 from indicial.data.columns.codings import Coding, Image, Refused, Text
-from indicial.data.columns.slots import spelt
 from indicial.data.tokenizers import EOS
 from indicial.data.world import Phrasebook, tables, world_table
-from indicial.data.world.alignment import Link, read_links
+from indicial.data.world.phrasebook import Link, read_links
 from indicial.decode.answers import Answerer
 from indicial.inspect import subjects
-from indicial.inspect.readings import readings
-from indicial.inspect.subjects import Subject
+from indicial.inspect.subjects import Subject, readings
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import Form, form_of
 

@@ -4,21 +4,35 @@
 >>> print(page(found))
 >>> found.to_json()["jacobians"][0]["radius"]
 0.86
+
+What was found about a model as pictures: gradients over distance, eigenvalues in the plane.
+
+>>> draw_gradients(found, Path("runs/names-1"), "ugrnn on names.txt")
+[PosixPath('runs/names-1/gradients.png'), PosixPath('runs/names-1/gradients.svg')]
+
+Lines and points differ in more than colour.
+
+What was found about a model → a page of 80 columns.
+
+gradients through time
+  distance           0       1       2       4       8      16      32    per step
+  h               0.41    0.35    0.29    0.21    0.10   0.027  0.0019       0.861
 """
 
 from __future__ import annotations
 
-import math
 import os
+import textwrap
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from indicial.inspect.gradients import Gradient, gradients_through_time
-from indicial.inspect.jacobian import Jacobian, jacobians
+import numpy as np
+
+from indicial.inspect.gradients import Gradient, Jacobian, gradients_through_time, jacobians
 from indicial.inspect.neighbours import Neighbours, frequent, nearest, tokens_of
-from indicial.inspect.plots import draw_eigenvalues, draw_gradients
 from indicial.inspect.statistics import (
     Saturation,
     Statistics,
@@ -27,6 +41,9 @@ from indicial.inspect.statistics import (
     saturations,
 )
 from indicial.inspect.texts import rows_for, texts_for
+from indicial.program.messages import IndicialError
+from indicial.training.chart import COLOURS, FORMATS, MARKS, plain_axes, saved
+from indicial.training.curves import finite
 from indicial.training.run import Run
 
 
@@ -64,7 +81,7 @@ class Findings:
             "activations": [asdict(one) for one in self.activations],
             "neighbours": _listed(self.neighbours, asdict),
         }
-        return {name: _finite(part) for name, part in found.items()}
+        return {name: finite(part) for name, part in found.items()}
 
 
 def inspect_run(
@@ -97,15 +114,6 @@ def inspect_run(
     )
 
 
-def _finite(found: Any) -> Any:
-    """JSON has no nan: null stands for what is not finite."""
-    if isinstance(found, float):
-        return found if math.isfinite(found) else None
-    if isinstance(found, dict):
-        return {name: _finite(value) for name, value in found.items()}
-    return [_finite(value) for value in found] if isinstance(found, list | tuple) else found
-
-
 def _listed(found: Any, one: Any) -> Any:
     """A list of JSON; what does not apply is told as a reason."""
     if isinstance(found, str):
@@ -122,3 +130,209 @@ def _jacobian(found: Jacobian) -> dict[str, Any]:
         "outside": found.outside,
         "eigenvalues": [[[z.real, z.imag] for z in row] for row in found.eigenvalues.tolist()],
     }
+
+
+PICTURES = [f"{name}.{ending}" for name in ("gradients", "eigenvalues") for ending in FORMATS]
+"""All that may be drawn."""
+LINES = ("-", "--", "-.", ":")
+
+
+def draw_gradients(found: Sequence[Gradient], folder: Path, title: str) -> list[Path]:
+    """The norm of the gradient over the distance, on a scale of powers, and the line fitted to it."""
+    figure, axes = plain_axes(7, 4.2, title)
+    for number, one in enumerate(found):
+        colour = COLOURS[number % len(COLOURS)]
+        distances = np.arange(len(one.norms))
+        norms = np.where(np.array(one.norms) > 0, one.norms, np.nan)
+        label = one.name
+        if one.factor is not None:
+            label += f": factor {one.factor:.3f} per step"
+        axes.semilogy(
+            distances, norms, color=colour, linewidth=1.6, label=label,
+            linestyle=LINES[number // len(COLOURS) % len(LINES)],
+            marker=MARKS[number % len(MARKS)], markersize=3.5, markevery=max(1, len(norms) // 16),
+        )  # fmt: skip
+        if one.factor is not None:
+            known = np.isfinite(norms)
+            middle = np.exp(np.log(norms[known]).mean())
+            line = middle * one.factor ** (distances - distances[known].mean())
+            axes.semilogy(distances, line, color=colour, linewidth=0.8, linestyle=(0, (1, 2)))
+    axes.set_xlabel("distance d, in steps back")
+    axes.set_ylabel("norm of the gradient of one prediction")
+    axes.legend(frameon=False)
+    return _saved(figure, folder, "gradients")
+
+
+def draw_eigenvalues(found: Sequence[Jacobian], folder: Path, title: str) -> list[Path]:
+    """All eigenvalues, and the unit circle."""
+    figure, axes = plain_axes(5.2, 5.2, title)
+    turn = np.linspace(0, 2 * np.pi, 200)
+    axes.plot(np.cos(turn), np.sin(turn), color="black", linewidth=0.8)
+    for number, one in enumerate(found):
+        values = one.eigenvalues.ravel()
+        axes.scatter(
+            values.real, values.imag, s=9, alpha=0.5, linewidths=0,
+            color=COLOURS[number % len(COLOURS)], marker=MARKS[number % len(MARKS)],
+            label=f"{one.name}: spectral radius {one.radius:.3f}",
+        )  # fmt: skip
+    reach = 1.1 * max(1.0, *(float(np.abs(one.eigenvalues).max()) for one in found))
+    axes.set_xlim(-reach, reach)
+    axes.set_ylim(-reach, reach)
+    axes.set_aspect("equal")
+    axes.locator_params(nbins=5)
+    axes.set_xlabel("real part")
+    axes.set_ylabel("imaginary part")
+    axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.12))
+    return _saved(figure, folder, "eigenvalues")
+
+
+def _saved(figure: Any, folder: Path, name: str) -> list[Path]:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return saved(figure, folder, name)
+    except OSError as error:
+        raise IndicialError(f"cannot write {folder / name}.png: {error.strerror}") from error
+
+
+WIDTH = 80
+NAME = 22
+
+
+def page(found: Findings) -> str:
+    """All parts, in order."""
+    parts = [
+        [found.title, *_wrapped(found.texts)],
+        _part("gradients of -ln P[t] at step t-d: their norm over the distance d", found.gradients,
+              _gradients),
+        _part("recurrent Jacobian ∂h[t]/∂h[t-1]: eigenvalues", found.jacobians, _jacobians),
+        _part("saturated: |tanh| > 0.97, σ < 0.03 or > 0.97, ReLU at 0", found.saturations,
+              _saturations),
+        _part("parameters", found.parameters, _statistics),
+        _part("what the equations give, of one text", found.activations, _statistics),
+        _part("nearest words, by the cosine of their vectors", found.neighbours, _neighbours),
+    ]  # fmt: skip
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
+def _part(title: str, found: object, lines: object) -> list[str]:
+    if isinstance(found, str):
+        return [title, *_wrapped(f"does not apply: {found}")]
+    assert callable(lines)
+    return [title, *lines(found)]
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
+
+
+def _gradients(found: Sequence[Gradient]) -> list[str]:
+    most = max(len(one.norms) for one in found)
+    distances = [d for d in (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024) if d < most]
+    distances = distances if len(distances) < 7 else [*distances[:3], *distances[3:][-4:]]
+    lines = [_row("distance d", [*map(str, distances), "factor"])]
+    for one in found:
+        norms = [_number(one.norms[d]) if d < len(one.norms) else "" for d in distances]
+        factor = "-" if one.factor is None else f"{one.factor:.3f}"
+        lines.append(_row(one.name, [*norms, factor]))
+    for one in found:
+        half = one.half
+        if half is not None and one.factor is not None:
+            change = "halves" if one.factor < 1 else "doubles"
+            lines += _wrapped(f"{one.name}: it {change} every {half:.1f} steps")
+    return lines
+
+
+def _jacobians(found: Sequence[Jacobian | str]) -> list[str]:
+    lines = [_row("state", ["numbers", "radius", "largest", "outside", "stretch"], 10)]
+    for one in found:
+        if isinstance(one, str):
+            lines += _wrapped(f"does not apply: {one}")
+            continue
+        cells = [
+            str(one.eigenvalues.shape[1]),
+            f"{one.radius:.3f}",
+            f"{one.radii.max():.3f}",
+            _share(one.outside),
+            f"{one.stretch:.3f}",
+        ]
+        lines.append(_row(one.name, cells, 10))
+    text = (
+        "radius: the mean of the spectral radii at a step of each text; largest: the largest of "
+        "them; outside: eigenvalues outside the unit circle; stretch: the largest singular value"
+    )
+    return [*lines, *_wrapped(text)]
+
+
+def _saturations(found: Sequence[Saturation]) -> list[str]:
+    lines = [_row("equation", ["", "low", "high", "units always"], 13)]
+    for one in found:
+        high = "-" if one.high is None else _share(one.high)
+        lines.append(
+            _row(one.equation, [one.function, _share(one.low), high, _share(one.always)], 13)
+        )
+    return lines
+
+
+def _statistics(found: Sequence[Statistics]) -> list[str]:
+    heads = ["numbers", "mean", "dev", "norm", "max", "zero", "nan"]
+    lines = [_row("", heads)]
+    for one in found:
+        cells = [
+            _count(one.count),
+            # A mean that is 0 but for rounding is 0.
+            _number(one.mean if abs(one.mean) > 1e-12 * one.most else 0.0),
+            *map(_number, (one.deviation, one.norm, one.most)),
+            _share(one.zero),
+            _share(one.nan),
+        ]
+        lines.append(_row(one.name, cells))
+    return lines
+
+
+def _neighbours(found: Sequence[Neighbours]) -> list[str]:
+    lines = []
+    for one in found:
+        line = f"  {one.token:<12}"
+        for token, cosine in one.near:
+            item = f"  {token} {cosine:.2f}"
+            if len(line + item) > WIDTH:
+                lines.append(line)
+                line = " " * 14
+            line += item
+        lines.append(line)
+    return lines
+
+
+# ---------------------------------------------------------------------- cells
+
+
+def _row(name: str, cells: Sequence[str], width: int = 0) -> str:
+    """A name and cells to its right; a name that is too long has a line of its own."""
+    room = width or min(8, (WIDTH - 2 - NAME) // len(cells))
+    text = "".join(cell.rjust(room) for cell in cells)
+    wide = sum(not unicodedata.combining(sign) for sign in name)
+    if wide > NAME:
+        return f"  {name}\n  {'':<{NAME}}{text}".rstrip()
+    return f"  {name}{' ' * (NAME - wide)}{text}".rstrip()
+
+
+def _number(value: float) -> str:
+    """At most three digits, in at most seven signs."""
+    if value == 0:
+        return "0"
+    if 0.001 <= abs(value) < 1000:
+        return f"{value:.3g}" if abs(value) >= 0.01 else f"{value:.2g}"
+    text = f"{value:.1e}"
+    mantissa, _, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def _share(value: float) -> str:
+    return "0" if value == 0 else f"{100 * value:.1f}%"
+
+
+def _count(number: int) -> str:
+    for unit, size in (("M", 10**6), ("k", 10**3)):
+        if number >= 10 * size:
+            return f"{number / size:.0f}{unit}"
+    return str(number)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from indicial.decode.matching import Matches
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import save_figure
+from indicial.training.chart import plain_axes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,16 +36,6 @@ NUMBERS = 10
 """Up to so many rows and columns the numbers stand in the cells."""
 TICKS = 40
 """Up to so many places each has its label."""
-
-
-def new_figure(width: float, height: float) -> Any:
-    # Without pyplot nothing is shared and no window is asked for.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def matrix(
@@ -62,7 +53,7 @@ def matrix(
     )
     for axis, labels in ((axes.xaxis, columns), (axes.yaxis, rows)):
         step = 1 + (len(labels) - 1) // TICKS
-        axis.set_ticks(range(0, len(labels), step), [_safe(s) for s in labels[::step]], fontsize=8)
+        axis.set_ticks(range(0, len(labels), step), [safe(s) for s in labels[::step]], fontsize=8)
     if max(map(len, columns), default=0) > 2:
         axes.tick_params(axis="x", rotation=90)
     if max(values.shape) <= NUMBERS:
@@ -101,15 +92,14 @@ def _number(value: float) -> str:
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.3g}"
 
 
-def _safe(label: str) -> str:
+def safe(label: str) -> str:
     """A dollar sign would begin a formula."""
     return label.replace("$", r"\$")
 
 
 def draw_calibration(found: Matches, path: Path) -> None:
     """Writes the picture, PNG or SVG by the end of its name."""
-    figure = new_figure(4.4, 4.0)
-    axes = figure.add_subplot()
+    figure, axes = plain_axes(4.4, 4.0, f"{found.share:.1%} of {len(found.truth):,} right")
     bins = found.calibration
     axes.plot([0, 1], [0, 1], color="0.7", linewidth=1)
     axes.plot([b.sure for b in bins], [b.right for b in bins], color="#3366aa", linewidth=1.4)
@@ -119,6 +109,4 @@ def draw_calibration(found: Matches, path: Path) -> None:
     axes.set_ylabel("share of answers that are right")
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
-    axes.grid(alpha=0.25, linewidth=0.6)
-    axes.set_title(f"{found.share:.1%} of {len(found.truth):,} right", fontsize=10, loc="left")
     save_figure(figure, path)

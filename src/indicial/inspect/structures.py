@@ -18,20 +18,29 @@ next; a place that reads none is the beginning of the text.
 
 And by the kind of the words looked at: `found[0].kinds["punct"].share`, relations of Universal
 Dependencies as the world has them.
+
+The weights of all heads on many texts at once, and how widely and how far each head looks.
+
+>>> heads = weights_of(module, {"w": tokens})      # tokens: (B, T)
+>>> heads[0].layer, heads[0].head, heads[0].weights.shape
+(1, 0, (B, T, T))
+>>> heads[0].entropy().mean(), heads[0].distance().mean()
+(1.31…, 4.02…)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from indicial.data.world.rendering import Dependency
 from indicial.data.world.world import Sentence, World
-from indicial.inspect.attention import Array
-from indicial.inspect.heads import HeadWeights, weights_of
+from indicial.inspect.attention import Array, Attention, attentions
+from indicial.program import ir
 from indicial.program.messages import IndicialError
 from indicial.tasks.predictions import token_inputs
 
@@ -40,6 +49,64 @@ if TYPE_CHECKING:
 
     from indicial.compile.module.module import ProgramModule
     from indicial.data.tokenizers import Tokenizer
+
+
+@dataclass(frozen=True)
+class HeadWeights:
+    """What one head looks at: `weights[b,t_1,t_2]`, from place t_1 of text b at place t_2."""
+
+    layer: int | None
+    head: int | None
+    weights: Array
+
+    @property
+    def title(self) -> str:
+        parts = [("layer", self.layer), ("head", self.head)]
+        return ", ".join(f"{word} {n}" for word, n in parts if n is not None)
+
+    def entropy(self) -> Array:
+        """Nats, by text and place; e to it is over how many places the weights are spread."""
+        weights = self.weights
+        logs = np.log(np.where(weights > 0, weights, 1))  # 0 ln 0 is 0
+        return np.asarray(-(weights * logs).sum(-1))
+
+    def distance(self, power: float = 1) -> Array:
+        """The mean of |t_1 - t_2|^power, by text and place."""
+        rows, columns = np.indices(self.weights.shape[-2:])
+        return np.asarray((self.weights * np.abs(rows - columns) ** power).sum(-1))
+
+
+def weights_of(module: ProgramModule, inputs: Mapping[str, torch.Tensor]) -> list[HeadWeights]:
+    """Of every head of every layer that looks at the text itself, in the order of the equations."""
+    import torch
+
+    code = module.code
+    found = [one for one in attentions(code) if _looks_at_itself(code, one)]
+    if not found:
+        raise IndicialError(f"{module.title} has no head that looks at the text it reads")
+    with torch.no_grad():
+        given: dict[str, Any] = dict(inputs)
+        arrays = module(**given, want=[one.name for one in found])
+    heads = []
+    for one in found:
+        others = [n for n in (one.layer, *one.heads) if n is not None]
+        # The first axis is that of the texts.
+        order = [*(1 + n for n in others), 0, 1 + one.rows, 1 + one.columns[0]]
+        array = arrays[one.name].double().cpu().numpy().transpose(order)
+        first = 0
+        if one.layer is not None:
+            first = code.tensors[one.name].axes[one.layer].lower.value(module.sizes.known)
+        for place in itertools.product(*map(range, array.shape[: len(others)])):
+            layer = place[0] + first if one.layer is not None else None
+            heads.append(HeadWeights(layer, place[-1] if one.heads else None, array[place]))
+    return heads
+
+
+def _looks_at_itself(code: ir.Code, one: Attention) -> bool:
+    """Whether the weights are on the text that looks, not on another or on an image."""
+    axes = code.tensors[one.name].axes
+    return [axes[n].extent for n in one.columns] == [axes[one.rows].extent]
+
 
 NAMES = ("itself", "before", "first", "same", "subject", "noun")
 SUBJECTS = ("nsubj", "nsubj:pass")

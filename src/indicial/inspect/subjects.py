@@ -5,26 +5,138 @@
 [' Anna', ' knows', ' Ben']
 >>> Subject.of_run("runs/translation", "Anna kennt Ben", "Anna knows Ben").values(["α^X"])["α^X"].shape
 (2, 4, 4, 3)
+
+Which texts a model reads, and which token each of its places reads.
+
+>>> [(one.name, one.shift) for one in readings(load("encoder_decoder").code)]
+[('x', 0), ('w', -1)]
+>>> readings(load("transformer").code)[0].labels(["Anna", "knows"], range(3))
+('·', 'Anna', 'knows')
+
+A model with two texts reads a source and a target: the target is the one that it predicts. In
+`encoder_decoder` place t of the target reads w[t-1], and the first reads none, which is shown as `·`.
+
+The values of any tensor of a model, on one text: `indicial trace`.
+
+>>> trace(subject, ["alpha", "W^Q"])[0].name
+'α'
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from indicial.compile.module.sizes import resolve
-from indicial.inspect.readings import Reading, readings
 from indicial.program import ir
 from indicial.program.messages import IndicialError
+from indicial.tasks.predictions import Prediction, prediction, token_inputs
 
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule
     from indicial.decode.text import Speaker
     from indicial.training.run import Run
+
+
+NOTHING = "·"
+"""The label of a place that reads no token."""
+UNKNOWN = "?"
+"""The label of a token that is predicted behind the end of a text."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """An input that a text goes into."""
+
+    tensor: ir.Tensor
+    shift: int
+    """Which token a place reads: -1 where place t reads w[t-1]."""
+    predicted: bool
+    """Whether the model says how likely its tokens are, one after the other."""
+    copy: str | None = None
+    """Another input that takes the same tokens: what stood where a text has blanks."""
+
+    @property
+    def name(self) -> str:
+        return self.tensor.name
+
+    @property
+    def length(self) -> str | None:
+        """The name of the size that the text is long: T."""
+        return self.tensor.axes[0].extent.name
+
+    @property
+    def later(self) -> int:
+        """The places after the last token that read it: 1 where place t reads w[t-1]."""
+        return max(0, -self.shift)
+
+    def room(self, module: ProgramModule) -> int | None:
+        """How many tokens of a text the model can look at; None for any number."""
+        most = module.sizes.longest.get(self.length or "")
+        return None if most is None else most - self.later
+
+    def labels(self, tokens: Sequence[str], places: Iterable[int]) -> tuple[str, ...]:
+        """The token that each place reads."""
+        return tuple(_at(tokens, self._number(place), NOTHING) for place in places)
+
+    def steps(self, tokens: Sequence[str], places: Iterable[int]) -> tuple[str, ...]:
+        """The same with the token that comes next, which the place predicts: `the → dog`."""
+        read = [self._number(place) for place in places]
+        return tuple(
+            f"{_at(tokens, n, NOTHING).strip()} → {_at(tokens, n + 1, UNKNOWN).strip()}"
+            for n in read
+        )
+
+    def _number(self, place: int) -> int:
+        lower = self.tensor.axes[0].lower
+        return place + self.shift - (lower.value({}) if not lower.names else 0)
+
+
+def _at(tokens: Sequence[str], number: int, otherwise: str) -> str:
+    return tokens[number] if 0 <= number < len(tokens) else otherwise
+
+
+def readings(code: ir.Code) -> list[Reading]:
+    """The texts that a program reads: one, or a source and a target."""
+    found = [t for t in token_inputs(code) if len(t.axes) == 1]
+    said = prediction(code)
+    if said is not None and said.blanked is not None:
+        return [_blanked(code, said, said.blanked)]
+    if len(found) > 2:
+        names = ", ".join(tensor.name for tensor in found)
+        raise IndicialError(f"the model reads {len(found)} texts ({names}); two can be given")
+    target = said.token.name if said is not None else None
+    made = [Reading(t, shift(code, t.name), t.name == target) for t in found]
+    return sorted(made, key=lambda one: one.predicted)
+
+
+def _blanked(code: ir.Code, said: Prediction, blanked: ir.Tensor) -> Reading:
+    """The model reads the text with its blanks, and the loss what stood there."""
+    return Reading(blanked, shift(code, blanked.name), False, said.token.name)
+
+
+def shift(code: ir.Code, token: str) -> int:
+    """Which token a place reads: -1 where place t reads w[t-1]; 0 if the equations differ in that."""
+    shifts = {
+        place.shift[1]
+        for statement in code.statements
+        for node in statement.body.every(ir.Read)
+        if node.tensor == token
+        for place in node.places
+        if place.shift is not None
+        if not _predicts(code, statement)
+    }
+    return shifts.pop() if len(shifts) == 1 else 0
+
+
+def _predicts(code: ir.Code, statement: ir.Statement) -> bool:
+    """A loss reads the token that is predicted, not one that is looked at."""
+    return any(code.tensors[node.tensor].probability for node in statement.body.every(ir.Read))
+
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -160,3 +272,73 @@ def _numbers(code: ir.Code, given: Mapping[str, object]) -> dict[str, Array]:
         except (TypeError, ValueError) as error:
             raise IndicialError(f"{name} is given no array of numbers: {error}") from error
     return found
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A tensor with its values; `lowers` are the index values of the first elements."""
+
+    name: str
+    letters: tuple[str, ...]
+    lowers: tuple[int, ...]
+    values: Array
+    whole: bool
+    labels: tuple[str, ...] = ()
+    """Where the rows of a matrix are places of a text, the token that each of them reads."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Numbers that are not finite are null: JSON has none."""
+        from indicial.training.curves import finite
+
+        return {
+            "indices": list(self.letters),
+            "from": list(self.lowers),
+            "shape": list(self.values.shape),
+            "values": finite(self.values.tolist()),
+        }
+
+
+def trace(subject: Subject, names: Sequence[str]) -> list[Traced]:
+    """The tensors by any spelling of their names, in the order asked for."""
+    code, module = subject.module.code, subject.module
+    if not names:
+        raise IndicialError("name the tensors: --want alpha,h")
+    wanted = [resolve(code, name) for name in names]
+    odd = [n for n in wanted if code.tensors[n].role not in ("defined", "parameter")]
+    if odd:
+        role = code.tensors[odd[0]].role
+        raise IndicialError(
+            f"{odd[0]} is given, not computed: it is {'an' if role == 'input' else 'a'} {role}"
+        )
+    defined = [n for n in wanted if code.tensors[n].role == "defined"]
+    found = subject.values(defined) if defined else {}
+    for name in wanted:
+        if name not in found:
+            found[name] = module.parameter(name).detach().double().numpy()
+    return [_traced(subject, name, found[name]) for name in wanted]
+
+
+def _traced(subject: Subject, name: str, array: Array) -> Traced:
+    tensor = subject.module.code.tensors[name]
+    sizes = subject.module.sizes.known
+    lowers = tuple(axis.lower.value(sizes) if not axis.lower.names - sizes.keys() else 0
+                   for axis in tensor.axes)  # fmt: skip
+    labels: tuple[str, ...] = ()
+    for text in subject.texts:
+        down = tensor.axes[-2:-1]
+        if down and down[0].extent.name == text.reading.length:
+            places = range(lowers[-2], lowers[-2] + array.shape[-2])
+            labels = text.reading.labels(text.labels, places)
+    letters = _letters(subject.module.code, tensor)
+    return Traced(name, letters, lowers, array, tensor.values is not None, labels)
+
+
+def _letters(code: ir.Code, tensor: ir.Tensor) -> tuple[str, ...]:
+    """As the equation has them, `t_1` and `t_2`, where two axes would have the same letter."""
+    own = [axis.letter or "·" for axis in tensor.axes]
+    for statement in code.of(tensor.name):
+        left = [p.terms[0][0] if isinstance(p, ir.Affine) and len(p.terms) == 1 else None
+                for p in statement.left]  # fmt: skip
+        if len(set(own)) < len(own):
+            own = [given or letter for given, letter in zip(left, own, strict=True)]
+    return tuple(own)

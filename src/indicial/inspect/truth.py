@@ -21,17 +21,15 @@ import numpy as np
 import torch
 
 from indicial.compile.module.module import ProgramModule
+from indicial.data.columns.binding import Slot
 from indicial.data.columns.codings import Coding
-from indicial.data.columns.slots import Slot
 from indicial.data.world import Phrasebook, tables, world_table
-from indicial.data.world.alignment import AlignmentScore, read_links
 from indicial.data.world.captions import judge
-from indicial.data.world.drawing import owners
-from indicial.data.world.phrasebook import is_right
-from indicial.data.world.pointing import PointingScore
+from indicial.data.world.drawing import PointingScore, owners
+from indicial.data.world.phrasebook import AlignmentScore, is_right, read_links
 from indicial.decode.answers import Answerer
 from indicial.inspect.attention import Attention, attentions
-from indicial.inspect.readings import shift
+from indicial.inspect.subjects import shift
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import Form, form_of
 from indicial.tasks.predictions import Prediction

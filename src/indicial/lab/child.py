@@ -19,15 +19,14 @@ from typing import Any
 
 import torch
 
-from indicial.data.columns.parts import Columns
+from indicial.data.columns.batches import Columns
 from indicial.data.corpus import Data
-from indicial.lab.events import Sender
+from indicial.lab.pool import Sender
 from indicial.lab.results import Result
 from indicial.program.messages import IndicialError
 from indicial.tasks.task import Scores
-from indicial.training.curves import Curves
+from indicial.training.curves import Curves, Metrics
 from indicial.training.loop import train
-from indicial.training.metrics import Metrics
 from indicial.training.resuming import resume
 from indicial.training.run import FILE
 from indicial.training.settings import Settings

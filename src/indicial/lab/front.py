@@ -17,19 +17,17 @@ from typing import Any
 
 from rich.console import Console
 
-from indicial.data.columns.parts import Columns
+from indicial.data.columns.batches import Columns
 from indicial.data.corpus import Data
 from indicial.designs.comparison import Comparison as DesignComparison
 from indicial.designs.comparison import compare as compare_designs
 from indicial.designs.design import Design
 from indicial.designs.hand import two_designs
-from indicial.lab import tables
 from indicial.lab.compare import Comparison
-from indicial.lab.contenders import contenders
 from indicial.lab.pool import finished, run_trials
-from indicial.lab.results import Result, groups
-from indicial.lab.samples import explained, samples
-from indicial.lab.trials import TOKENS, Trial, check_comparable
+from indicial.lab.report import explained, samples
+from indicial.lab.results import Result, groups, notes, plain, rows
+from indicial.lab.trials import TOKENS, Trial, check_comparable, contenders
 from indicial.lab.views import View, make_view
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of
@@ -77,7 +75,7 @@ class Compared:
         return f"stopped; to go on: the same call with --out {self.folder}"
 
     def __str__(self) -> str:
-        return tables.plain(tables.rows(groups(self.results)))
+        return plain(rows(groups(self.results)))
 
 
 def compare(
@@ -272,8 +270,8 @@ def _tell_results(comparison: Comparison, results: list[Result], view: View, sam
     if samples and view.lost is None:
         _tell_samples([t for t in runs if t.seed == 0 and t.asked == runs[-1].asked], view)
     found = groups(results)
-    view.say(f"\n{tables.plain(tables.rows(found))}\n")
-    for note in tables.notes(found):
+    view.say(f"\n{plain(rows(found))}\n")
+    for note in notes(found):
         view.console.print(note, highlight=False, markup=False)
     for path in paths:
         view.say(str(path))

@@ -5,6 +5,17 @@
 
 Every part is what a command shows: `explain`, `train`, `generate`, `attend`, `inspect`. What does not apply
 to a model is told in its place.
+
+What trained models say, at three temperatures.
+
+>>> print(samples(Path("runs/compare-people-1/ugrnn-300k-seed-0")))
+temperature 0
+    Helen Kowalski was born in Lund .
+temperature 0.7
+  ✗ the farmers whom the nurse visits grows potatoes .
+    …
+
+Where the data is a world, a text that it never says is marked: for the world knows what is true.
 """
 
 from __future__ import annotations
@@ -14,18 +25,19 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
+from indicial.data.world import world
 from indicial.decode.alternatives import with_alternatives
 from indicial.decode.settings import Decoding
 from indicial.decode.text import Speaker
 from indicial.inspect.attention import Look, attend
-from indicial.inspect.attention_figure import draw_attention
+from indicial.inspect.attention_views import draw_attention, draw_on_picture
 from indicial.inspect.columns import Seen, column_subject
 from indicial.inspect.findings import inspect_run
-from indicial.inspect.image_looks import draw_on_picture
+from indicial.inspect.findings import page as inside_page
 from indicial.inspect.mathml import mathml
-from indicial.inspect.page import page as inside_page
 from indicial.inspect.subjects import Subject
 from indicial.lab.report_page import (
     Section,
@@ -37,12 +49,10 @@ from indicial.lab.report_page import (
     pre,
     written,
 )
-from indicial.lab.samples import explained, samples
 from indicial.program.explain.explain import explain
 from indicial.program.explain.numbers import count
 from indicial.program.messages import IndicialError
-from indicial.training.curves import draw_curves
-from indicial.training.metrics import read_metrics
+from indicial.training.curves import draw_curves, read_metrics
 from indicial.training.run import Run
 
 WORDS, HEADS, ROWS = 200, 100, 3
@@ -211,3 +221,42 @@ def _inside(run: Run, folder: Path, checkpoint: str) -> str:
     drawn = [path for path in found.draw(folder) if path.suffix == ".svg"]
     says = "gradients through time, or eigenvalues of a step"
     return pre(inside_page(found)) + "".join(picture(path, says) for path in drawn)
+
+
+TEMPERATURES = {0.0: 1, 0.7: 3, 1.0: 3}
+"""With how many texts there are of each: at 0 all would be the same."""
+LONGEST = 60
+MARK = "✗ "
+
+
+def samples(folder: Path, width: int = 80, seed: int = 1) -> str:
+    """A few texts of a run, indented under their temperatures."""
+    run = Run.open(folder)
+    speaker = Speaker.of(run)
+    name = run.description.data.get("world", {}).get("name")
+    lines = []
+    for temperature, number in TEMPERATURES.items():
+        settings = Decoding(
+            temperature=temperature, num_return_sequences=number, seed=seed, max_new_tokens=LONGEST
+        )
+        lines.append(f"temperature {temperature:g}")
+        for text in speaker.generate([""], settings):
+            said = " ".join(str(text).split())  # a terminal obeys none of it
+            shown = "".join(c if c.isprintable() else "�" for c in said)
+            mark = MARK if name is not None and not _allowed(name, shown) else "  "
+            lines += wrap(shown, width, initial_indent=f"  {mark}", subsequent_indent=" " * 4)
+    return "\n".join(lines)
+
+
+def explained(folder: Path) -> str:
+    """What the mark means, if there may be one."""
+    name = Run.open(folder).description.data.get("world", {}).get("name")
+    return f"✗: false in the world {name}, or not its grammar" if name else ""
+
+
+def _allowed(name: str, sentence: str) -> bool:
+    try:
+        world(name).log_probability(sentence)
+    except IndicialError:
+        return False
+    return True

@@ -6,32 +6,137 @@
 
 Equal terms: the same data, the same batches for the same seed, as many tokens (or minutes), and the
 learning rate by the same rule, from optimizer and width.
+
+A model as it is named for a comparison: what it is made of, and what is set in it.
+
+ugrnn                     a model of the library
+cell.eq                   equations of one's own
+transformer+focus         several texts, joined
+stacked:CELL=gru,L=3      with sizes, constants, or what fills a hole
+
+How wide a model is to be for a number of parameters.
+
+>>> sizes_for(load("ugrnn", "language_model"), {"V": 994, "T": 64}, {}, 300_000)
+({'J': 176}, 299200)
+
+The number is the formula of the program, `2 J² + 2 J K + …`, with every size but the width as
+`indicial train` chooses it. Where there is attention, widths go in eights, so that they divide into
+heads, and the inner width makes up for the rest.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from indicial.data.columns.parts import Columns
-from indicial.data.columns.slots import asked as asked_of
+from indicial.data.columns.batches import Columns
+from indicial.data.columns.binding import asked as asked_of
 from indicial.data.corpus import Data
-from indicial.lab.contenders import Contender
-from indicial.lab.widths import sizes_for
 from indicial.program.explain.facts import tied_sizes
 from indicial.program.messages import IndicialError
+from indicial.program.program import Program
 from indicial.tasks.forms import form_of
 from indicial.tasks.predictions import prediction
-from indicial.tasks.programs import Trainable
+from indicial.tasks.programs import Trainable, trainable
 from indicial.tasks.registry import make_task
 from indicial.training import defaults
 from indicial.training.chart import short
-from indicial.training.devices import best_device
+from indicial.training.defaults import best_device, default_layers
 from indicial.training.equations import Equations
+from indicial.training.roles import roles
 from indicial.training.settings import Settings
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One of the models that are compared."""
+
+    name: str
+    """What it is called in tables, pictures and folders; no two have the same."""
+    what: tuple[str, ...]
+    given: dict[str, str] = field(default_factory=dict)
+
+    def trainable(self) -> Trainable:
+        return trainable(self.what, self.given)
+
+
+def contender(text: str) -> Contender:
+    """`"stacked:CELL=gru,L=3"` → a model of the library with two things set."""
+    if Path(text).exists():
+        return Contender(Path(text).stem, (text,))
+    models, _, settings = text.partition(":")
+    what = tuple(part.strip() for part in models.split("+"))
+    given: dict[str, str] = {}
+    for setting in filter(None, settings.split(",")):
+        name, equals, value = (part.strip() for part in setting.partition("="))
+        if not (name and equals and value):
+            raise IndicialError(
+                f"{text}: after the colon comes NAME=VALUE,…, as in stacked:CELL=gru,L=3"
+            )
+        given[name] = value
+    if not all(what):
+        raise IndicialError(f"{text!r} names no model; write ugrnn, cell.eq or transformer+focus")
+    name = "+".join(Path(part).stem for part in what)
+    return Contender(f"{name}:{settings}" if settings else name, what, given)
+
+
+def contenders(texts: Sequence[str]) -> list[Contender]:
+    """All that are named, each under a name of its own."""
+    found = [contender(text) for text in texts]
+    names = [one.name for one in found]
+    for one, text in zip(found, texts, strict=True):
+        if list(texts).count(text) > 1:
+            raise IndicialError(
+                f"{text} is named twice; several trainings of one model are asked for by --seeds"
+            )
+        if names.count(one.name) > 1:
+            raise IndicialError(f"two models are called {one.name}; one of them is {text}")
+    return found
+
+
+WIDEST = 8192
+WITH_HEADS = 8
+"""Widths of models with heads are multiples of this."""
+NEAR = 0.1
+"""How far off a number of parameters may be, as a part of it."""
+
+
+def sizes_for(
+    program: Program, told: Mapping[str, int], given: Mapping[str, int], parameters: int
+) -> tuple[dict[str, int], int]:
+    """All sizes but those that the data tells (`told`), and how many parameters that makes."""
+    code, found = program.code, roles(program.code)
+
+    def sizes(width: int) -> dict[str, int]:
+        return found.sizes(width, default_layers(code, found, width), dict(given))
+
+    def count(tried: Mapping[str, int]) -> int:
+        return program.cost.parameters.value(tied_sizes(code, {**told, **tried}))
+
+    every = WITH_HEADS if found.heads else 1
+    widths = range(every, WIDEST + 1, every)
+    above = bisect_left(widths, parameters, key=lambda width: count(sizes(width)))
+    near = [sizes(widths[at]) for at in (above - 1, above) if 0 <= at < len(widths)]
+    best = min(near, key=lambda tried: abs(count(tried) - parameters))
+    free = [name for name in found.inner if name not in given]
+    if free:
+        wider = {**best, **{name: best[name] + 1 for name in free}}
+        each = max(1, count(wider) - count(best))
+        more = round((parameters - count(best)) / each)
+        best = {**best, **{name: max(1, best[name] + more) for name in free}}
+    number = count(best)
+    if abs(number - parameters) > NEAR * parameters:
+        told_sizes = ", ".join(f"{name} = {value}" for name, value in best.items())
+        raise IndicialError(
+            f"{program.title} cannot have about {parameters:,} parameters here: the nearest is "
+            f"{number:,}, with {told_sizes}"
+        )
+    return best, number
+
 
 TOKENS = 1_600_000
 """How many a training sees, unless told otherwise: 24 trainings of up to a million parameters take

@@ -20,8 +20,7 @@ from indicial.lab.results import Result
 from indicial.lab.trials import Trial
 from indicial.tasks.task import Scores
 from indicial.training.chart import short
-from indicial.training.display import Board, Picture, PlainLines, clock
-from indicial.training.output import Output
+from indicial.training.display import Board, Output, Picture, PlainLines, clock
 from indicial.training.watchers import Plan, Report, Summary, Watcher
 
 NARROWEST = 36

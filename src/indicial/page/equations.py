@@ -2,11 +2,17 @@
 
 reading({"text": "y[j] = W[j,I] x[I]"})          →   messages, marks, the programs of the text
 facts({"text": …, "program": 0, "sizes": {…}})   →   the typeset form, names, costs and their curves
+
+Places in a text as browsers count them: in UTF-16 units, where 𝔼 takes two.
+
+>>> Units("𝔼 x").at(1)
+2
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -14,9 +20,8 @@ from typing import TYPE_CHECKING, Any
 from indicial import library
 from indicial.library.loading import load_document
 from indicial.notation.printers import latex
-from indicial.notation.source import cover
+from indicial.notation.source import Span, cover
 from indicial.page import protocol
-from indicial.page.offsets import Units
 from indicial.program.explain.facts import Facts, read
 from indicial.program.explain.numbers import formula, in_bytes, short
 from indicial.program.explain.places import Descriptions, places
@@ -25,6 +30,23 @@ from indicial.program.messages import IndicialError, Message, in_order
 if TYPE_CHECKING:
     from indicial.program.program import Program
     from indicial.program.sizes import Size
+
+
+class Units:
+    """Offsets of one text, converted."""
+
+    def __init__(self, text: str) -> None:
+        self.length = len(text)
+        self.wide = [n for n, c in enumerate(text) if ord(c) > 0xFFFF]
+
+    def at(self, offset: int) -> int:
+        offset = min(offset, self.length)
+        return offset + bisect_left(self.wide, offset)
+
+    def of(self, span: Span) -> tuple[int, int]:
+        """Where a stretch begins and ends; of what stands in another text, the beginning of this."""
+        return (self.at(span.start), self.at(span.end)) if span.source.text else (0, 0)
+
 
 WIDTH = 64
 """Columns of an excerpt."""

@@ -4,7 +4,7 @@
 
 A question is a `TypedDict` here; `wire.py` makes sure that what came over the wire is one, and writes the
 same types in TypeScript.
-Places in a text are counted as browsers count them, in UTF-16 units (`places.py`).
+Places in a text are counted as browsers count them, in UTF-16 units (`Units`).
 """
 
 from __future__ import annotations

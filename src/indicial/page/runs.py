@@ -24,7 +24,7 @@ from indicial.program.inputs import Unfit, json_of, open_plain
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
-    from indicial.data.world.alignment import Link
+    from indicial.data.world.phrasebook import Link
     from indicial.decode.answers import Answerer
     from indicial.decode.text import Speaker
     from indicial.inspect.attention import Look
@@ -292,7 +292,7 @@ def _cells(run: Run, question: protocol.AskLooks) -> dict[str, Any]:
 def _look(look: Look, links: Sequence[Link]) -> protocol.Look:
     import numpy as np
 
-    from indicial.inspect.attention_figure import framed
+    from indicial.inspect.attention_views import framed
 
     scaled = np.clip(np.nan_to_num(look.weights) * 65535 + 0.5, 0, 65535).astype("<u2")
     return {
@@ -327,7 +327,7 @@ def inputs(question: protocol.AskRun) -> protocol.Inputs:
     if task != "columns":
         writes = task != "blank"
         return {"texts": ["text"], "targets": [], "rows": False, "writes": writes, "answers": False}
-    from indicial.data.columns.slots import spelt
+    from indicial.data.columns.binding import spelt
     from indicial.tasks.forms import form_of
 
     form, codings = form_of(run.program), run.codings()

@@ -27,7 +27,7 @@ HEAVY = (
     "indicial.compile.module.module", "indicial.claims.trying", "indicial.inspect.graph",
     "indicial.inspect.svg", "indicial.inspect.layers", "indicial.decode.text",
     "indicial.training.run", "indicial.inspect.attention", "indicial.inspect.columns",
-    "indicial.designs.comparison", "indicial.designs.hand", "indicial.designs.training",
+    "indicial.designs.comparison", "indicial.designs.hand", "indicial.designs.checking",
 )  # fmt: skip
 MEMORY = 2 << 30
 """Bytes that a worker may take on top of what it begins with."""

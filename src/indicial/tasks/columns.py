@@ -20,22 +20,29 @@ import torch
 
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import parameters, size_names
-from indicial.data.columns.buckets import Buckets, in_order
+from indicial.data.columns.batches import ASIS, Buckets, Columns, Part, Variation, in_order
+from indicial.data.columns.binding import SPELLING, Slot
 from indicial.data.columns.codings import Image, Names, Places, Text
-from indicial.data.columns.parts import Columns, Part
-from indicial.data.columns.slots import SPELLING, Slot
-from indicial.data.columns.varying import ASIS, Variation
-from indicial.data.shuffle import key, shuffled
+from indicial.data.corpus import key, shuffled
 from indicial.data.tokenizers import Ints
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
-from indicial.tasks.choosing import Chosen, Tensors, likeliest
 from indicial.tasks.forms import CHOICE, LOSS, NUMBERS, POINTS, TAGS, Form, form_of
 from indicial.tasks.predictions import SURPRISE, Measure, surprise_of
 from indicial.tasks.retrieval import Retrieving, reduced, share, sharing
-from indicial.tasks.scoring import Answered, Classes, Edges, Nothing, Right, Squares, Together
-from indicial.tasks.task import About, Batch, Scores
-from indicial.tasks.terms import loss_terms
+from indicial.tasks.scoring import (
+    Answered,
+    Chosen,
+    Classes,
+    Edges,
+    Nothing,
+    Right,
+    Squares,
+    Tensors,
+    Together,
+    likeliest,
+)
+from indicial.tasks.task import About, Batch, Scores, loss_terms
 
 
 class ColumnTask:

@@ -8,14 +8,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from indicial.data.columns.parts import Columns
-from indicial.data.columns.varying import ASIS, Variation
+from indicial.data.columns.batches import ASIS, Columns, Variation
 from indicial.data.corpus import Data
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
-from indicial.tasks.blank import Blank
 from indicial.tasks.columns import ColumnTask
-from indicial.tasks.language import Language
+from indicial.tasks.language import Blank, Language
 from indicial.tasks.task import Task
 from indicial.tasks.texts import Texts
 

@@ -9,16 +9,27 @@
          0             2k
 
 >>> Chart(columns=40, rows=6, right=2000).lines(curve=[(1, 3.1), …], marks=[(500, 2.4)], floor=1.9)
+
+And what all figures share that are drawn by matplotlib.
+
+>>> figure, axes = plain_axes(7, 4.2, "ugrnn on people")
+>>> saved(figure, Path("runs/ugrnn-people-1"), "curves")
+[PosixPath('runs/ugrnn-people-1/curves.png'), PosixPath('runs/ugrnn-people-1/curves.svg')]
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
+from typing import Any
 
 from rich.text import Text
+
+from indicial.program.outputs import save_figure
 
 Point = tuple[float, float]
 DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
@@ -121,3 +132,40 @@ def short(number: float) -> str:
             value = number / limit
             return f"{value:.1f}".removesuffix(".0") + unit if value < 100 else f"{value:.0f}{unit}"
     return f"{number:.0f}"
+
+
+# ---------------------------------------------------------------------- figures
+
+
+FORMATS = ("png", "svg")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Of Okabe and Ito (2008), told apart by everybody."""
+MARKS = "osD^vPX"
+
+
+def new_figure(width: float, height: float) -> Any:
+    # Without pyplot nothing is shared and no window is asked for.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def plain_axes(width: float, height: float, title: str = "") -> tuple[Any, Any]:
+    """A figure with one panel: a grid, and no frame above and on the right."""
+    figure = new_figure(width, height)
+    axes = figure.add_subplot()
+    axes.set_title(title, fontsize=11, loc="left")
+    axes.grid(alpha=0.25, linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def saved(figure: Any, folder: str | os.PathLike[str], name: str) -> list[Path]:
+    """Written as PNG and as SVG."""
+    paths = [Path(folder) / f"{name}.{ending}" for ending in FORMATS]
+    for path in paths:
+        save_figure(figure, path)
+    return paths

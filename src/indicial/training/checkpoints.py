@@ -34,7 +34,7 @@ from torch import Tensor
 
 from indicial.program.inputs import TEXT, Unfit, json_of, memory, plain_bytes, plain_folder
 from indicial.program.messages import IndicialError
-from indicial.training.rank import writes
+from indicial.training.processes import writes
 
 FORMAT = 1
 TENSORS = "tensors.safetensors"

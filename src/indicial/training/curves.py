@@ -13,28 +13,47 @@ What was taken for what, as a picture: rows are what is true, columns what the m
     runs/classifier-reviews-1/confusion.png, confusion.svg
 
 Each row is shaded by its shares, so that rare classes are seen as well as frequent ones; the numbers are counts.
+
+The numbers of a training in a file: one line of JSON for each step and each validation.
+
+    {"step": 100, "tokens": 409600, "loss": 2.31, "smoothed": 2.35, "gradient_norm": 0.8, …}
+    {"step": 100, "validation": {"loss": 2.29, "perplexity": 9.87, …}}
+
+A very long training writes a line for every few steps. Each line is written whole. When a run is
+resumed, the lines after its checkpoint are dropped: the file is as if the training had never stopped.
+
+A log for TensorBoard: `indicial train … --tensorboard`, then `tensorboard --logdir RUN`.
+
+    train/loss, train/smoothed, train/gradient_norm, train/learning_rate, train/tokens_per_second
+    train/terms/NAME, validation/loss, validation/perplexity, …
+
+TensorBoard is a package of its own; where it is missing, the error says how to get it.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from indicial.data.tokenizers import Ints
+from indicial.program.inputs import Unfit, json_of, open_plain
 from indicial.program.messages import IndicialError
-from indicial.program.outputs import save_figure
+from indicial.program.outputs import written
 from indicial.tasks.scoring import Classes
-from indicial.training.metrics import read_metrics
-from indicial.training.rank import writes
-from indicial.training.watchers import Plan, Summary, Watcher
+from indicial.tasks.task import Scores
+from indicial.training.chart import COLOURS, new_figure, plain_axes, saved
+from indicial.training.processes import writes
+from indicial.training.watchers import Plan, Report, Summary, Watcher
 
-BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
+BLUE, ORANGE, GREEN = COLOURS[:3]
 """Of Okabe and Ito (2008)."""
-FORMATS = ("png", "svg")
 MOST_POINTS = 2000
 
 
@@ -118,22 +137,13 @@ def draw_curves(
     history = History.read(metrics)
     if not history.steps:
         return []
-    figure = _figure(history, title)
-    paths = [Path(folder) / f"curves.{ending}" for ending in FORMATS]
-    for path in paths:
-        save_figure(figure, path)
-    return paths
+    return saved(_figure(history, title), folder, "curves")
 
 
 def _figure(history: History, title: str) -> Any:
-    # Without pyplot nothing is shared and no window is asked for.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    figure, axes = plain_axes(7, 4.2, title)
     thin = max(1, len(history.steps) // MOST_POINTS)
     training = "training (all terms)" if history.terms else "training"
     axes.plot(
@@ -159,9 +169,6 @@ def _figure(history: History, title: str) -> Any:
     axes.set_xlim(0, max(history.steps))
     axes.set_xlabel("step")
     axes.set_ylabel("loss (nats per token)" if history.probable else "loss")
-    axes.set_title(title, fontsize=11, loc="left")
-    axes.grid(alpha=0.25, linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.legend(frameon=False)
@@ -184,7 +191,6 @@ def _number(value: object) -> float:
     return value if isinstance(value, float | int) and abs(value) < 1e300 else float("nan")
 
 
-FORMATS = ("png", "svg")
 MOST_NUMBERS = 25
 """Classes up to which counts are written into the picture."""
 
@@ -205,20 +211,12 @@ def draw_confusion(scoring: Classes, tally: Ints, folder: Path, title: str = "")
     table = scoring.confusion(tally)
     if table is None:
         return []
-    figure = _matrix(table, list(scoring.names), title)
-    paths = [folder / f"confusion.{ending}" for ending in FORMATS]
-    for path in paths:
-        save_figure(figure, path)
-    return paths
+    return saved(_matrix(table, list(scoring.names), title), folder, "confusion")
 
 
 def _matrix(table: Ints, names: list[str], title: str) -> Any:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     side = 2.2 + 0.32 * len(names)
-    figure = Figure(figsize=(side + 0.8, side), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(side + 0.8, side)
     axes = figure.add_subplot()
     shares = table / np.maximum(1, table.sum(1, keepdims=True))
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
@@ -236,3 +234,155 @@ def _matrix(table: Ints, names: list[str], title: str) -> Any:
                 color="white" if dark else "black",
             )  # fmt: skip
     return figure
+
+
+MOST_STEPS = 10**15
+MOST_LINES = 20_000
+"""About so many steps are written; 5 MB."""
+
+
+class Metrics(Watcher):
+    """Writes `metrics.jsonl`."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._file: int | None = None
+        self._every = 1
+
+    def started(self, plan: Plan) -> None:
+        if not writes():
+            return
+        self._every = max(1, plan.steps // MOST_LINES)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        _keep_until(self.path, plan.first)
+        try:
+            self._file = open_plain(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        except Unfit as why:
+            raise IndicialError(f"cannot write to {self.path}: {why}") from None
+
+    def stepped(self, report: Report) -> None:
+        if report.step % self._every == 0 or report.step == report.of:
+            self._line({k: v for k, v in report.to_json().items() if k != "terms" or v})
+
+    def validated(self, report: Report, scores: Scores) -> None:
+        found = scores.to_json()
+        if scores.entropy is not None and scores.count:
+            found["entropy"] = scores.entropy * scores.words / scores.count  # nats per token
+        self._line({"step": report.step, "validation": found})
+
+    def ended(self, summary: Summary) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _line(self, values: dict[str, Any]) -> None:
+        if self._file is None:
+            return
+        line = (json.dumps(finite(values), ensure_ascii=False) + "\n").encode()
+        try:
+            whole = os.write(self._file, line) == len(line)  # one call: nobody reads half a line
+        except OSError as error:
+            raise IndicialError(f"cannot write to {self.path}: {error.strerror}") from error
+        if not whole:
+            raise IndicialError(f"cannot write to {self.path}: the disk is full")
+
+
+def read_metrics(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
+    """The lines of a file of metrics; a last line that is not whole is left out."""
+    with _opened(path) as file:
+        for line in file:
+            found = _parsed(line)
+            if found is not None:
+                yield found
+
+
+def _keep_until(path: Path, step: int) -> None:
+    """Drop what was written after a step, and what is not whole."""
+    if not path.exists():
+        return
+    with _opened(path) as old, written(path) as beside, beside.open("w", encoding="utf-8") as new:
+        for line in old:
+            found = _parsed(line)
+            if found is not None and found["step"] <= step:
+                new.write(line)
+
+
+def _opened(path: str | os.PathLike[str]) -> IO[str]:
+    try:
+        return open(open_plain(path, os.O_RDONLY), encoding="utf-8", errors="replace")
+    except Unfit as why:
+        raise IndicialError(f"cannot read {path}: {why}") from None
+
+
+def _parsed(line: str) -> dict[str, Any] | None:
+    """What a line says; None where it is cut short, or says what no training does."""
+    try:
+        found = json_of(line) if line.endswith("\n") else None
+    except ValueError:
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("validation", {}), dict):
+        return None
+    step = found.get("step")
+    return found if type(step) is int and 0 <= step < MOST_STEPS else None
+
+
+def finite(value: Any) -> Any:
+    """JSON has neither nan nor infinity: null stands for them."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: finite(one) for name, one in value.items()}
+    return [finite(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+SHOWN = ("loss", "smoothed", "gradient_norm", "clipped", "learning_rate", "tokens_per_second")
+
+
+class TensorBoard(Watcher):
+    """Writes events into `RUN/tensorboard`."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self._writer: Any = None
+        self._make = summary_writer()
+
+    def started(self, plan: Plan) -> None:
+        if writes():
+            # TensorBoard hides what was logged after the step that a run goes on from.
+            purge = plan.first + 1 if plan.first else None
+            self._writer = self._make(log_dir=str(self.folder), purge_step=purge)
+
+    def stepped(self, report: Report) -> None:
+        for name in SHOWN:
+            self._scalar(f"train/{name}", getattr(report, name), report.step)
+        for name, value in report.terms.items():
+            self._scalar(f"train/terms/{name}", value, report.step)
+
+    def validated(self, report: Report, scores: Scores) -> None:
+        for name, value in scores.to_json().items():
+            self._scalar(f"validation/{name}", value, report.step)
+
+    def note(self, text: str) -> None:
+        if self._writer is not None:
+            self._writer.add_text("notes", text)
+
+    def ended(self, summary: Summary) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _scalar(self, name: str, value: float, step: int) -> None:
+        if self._writer is not None:
+            self._writer.add_scalar(name, value, step)
+
+
+def summary_writer() -> Any:
+    """What writes events. Asked for before a run is made: it may be missing."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise IndicialError(
+            "--tensorboard needs the package tensorboard, which is not installed: "
+            "pip install 'indicial[tensorboard]'"
+        ) from error
+    return SummaryWriter

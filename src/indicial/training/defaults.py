@@ -8,21 +8,33 @@ is (as in Hoffmann et al. 2022, arXiv:2203.15556), and no more parameters than t
 It depends on the kind of machine and not on a measurement, so that the same command makes the same
 model again. Short trainings take small batches of short rows, attention more so than recurrences.
 `bench/search.py` compares all this with a random search; docs/results.md has what came out.
+
+`--device` → the device that a training runs on.
+
+>>> best_device(None)          # the best there is
+'cpu'
+
+Too little memory → one sentence that says for what, and what to make smaller.
+
+>>> with enough_memory("for a step of 64 x 128 tokens; make --batch-size smaller"):
+...     loss.backward()
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from indicial.compile.module.sizes import data_lengths
 from indicial.compile.schedule.schedule import schedule
-from indicial.data.columns.parts import Columns
-from indicial.data.columns.slots import IMAGE, slots
+from indicial.data.columns.batches import Columns
+from indicial.data.columns.binding import IMAGE, slots
 from indicial.data.columns.worlds import SIZES
 from indicial.data.corpus import Corpus, Data
 from indicial.data.making import LARGEST, SMALL, Cut
@@ -32,9 +44,8 @@ from indicial.program.ir import Code
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.predictions import token_inputs
-from indicial.training.choices import BFLOAT16, FLOAT32
 from indicial.training.roles import Roles, roles
-from indicial.training.settings import Settings
+from indicial.training.settings import BFLOAT16, FLOAT32, Settings
 
 MINUTES = 5.0
 TOKENS = {"attention": 5, "recurrent": 20}
@@ -334,3 +345,38 @@ def precision(device: str, said: str | None) -> str:
         raise IndicialError(f"--precision {said} is for a GPU; on {device} leave it out")
     narrow = device.startswith("cuda") and torch.cuda.is_bf16_supported()
     return said or (BFLOAT16 if narrow else FLOAT32)
+
+
+def best_device(said: str | None, processes: int = 1) -> str:
+    """The device that was asked for, if it is there; else the best there is."""
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if said is None:
+        if processes > 1:  # they cannot share the one GPU that mps is
+            return "cuda" if there["cuda"] else "cpu"
+        return next((name for name, is_there in there.items() if is_there), "cpu")
+    kind, colon, number = said.partition(":")
+    try:
+        torch.device(said)
+    except RuntimeError:
+        kind = ""
+    if kind not in ("cpu", *there):
+        raise IndicialError(f"--device must be cpu, cuda, cuda:1 or mps, not {said}")
+    if not there.get(kind, True):
+        raise IndicialError(f"--device {said}: torch finds no such device here")
+    count = torch.cuda.device_count() if kind == "cuda" else 1
+    if colon and (kind == "cpu" or int(number) >= count):  # torch takes any number for the CPU
+        counted = f"are {count}, from cuda:0 on" if count > 1 else f"is one {kind}"
+        raise IndicialError(f"--device {said}: there {counted}; use --device {kind}")
+    return said
+
+
+@contextmanager
+def enough_memory(what: str) -> Iterator[None]:
+    """While this lasts, an error of PyTorch or NumPy about memory is told in these words."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        # PyTorch's words for it differ from device to device.
+        if isinstance(error, RuntimeError) and "memory" not in str(error):
+            raise
+        raise IndicialError(f"there is no memory {what}") from error

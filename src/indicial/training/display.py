@@ -9,24 +9,35 @@ A `Board` shows one training, a `Picture` one or several boards side by side:
 
 `PlainLines` says something at steps 1, 2, 5, 10, 20, …, at every validation, and at least once a
 minute.
+
+A console that says it when nobody reads what it writes any more.
+
+    indicial train … | head -5        BrokenPipeError at the sixth line
+
+Rich by itself would end the process there, and a training with it, before anything is saved.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
+import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from indicial.program.terminal import escaped, raw
 from indicial.tasks.task import Scores
 from indicial.training.chart import FLOOR, LINE, MARK, Chart, Point, short
 from indicial.training.curves import History
-from indicial.training.output import Output
-from indicial.training.rank import writes
+from indicial.training.processes import writes
 from indicial.training.watchers import Plan, Report, Summary, Watcher
 
 MOST_POINTS = 1000
@@ -358,3 +369,37 @@ def _wrapped(parts: list[Text], width: int) -> Iterator[Text]:
 def _few(number: float) -> str:
     """`20.48` → `20.5`, `0.00648` → `0.0065`."""
     return f"{number:.1f}" if number >= 1 else f"{number:.2g}"
+
+
+class Output(Console):
+    """Raises `BrokenPipeError` once; what comes later is not written.
+
+    Control characters in what is said are shown; those of rich itself, segments of their own, are obeyed.
+    """
+
+    @property
+    def file(self) -> IO[str]:
+        return raw(super().file)
+
+    @file.setter
+    def file(self, new: IO[str]) -> None:
+        self._file = new
+
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        if not self.is_terminal:
+            return super()._render_buffer(buffer)
+        return super()._render_buffer(
+            [one if one.control else one._replace(text=escaped(one.text)) for one in buffer]
+        )
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        raise  # rich calls this where it has caught the error
+
+
+def discard_stdout() -> None:
+    """What still waits to be written goes nowhere: else Python complains about it at its end."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -21,12 +21,10 @@ from typing import Any
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.scoring import Classes
-from indicial.training.curves import Confusion, Curves
+from indicial.training.curves import Confusion, Curves, Metrics
 from indicial.training.display import make_display
-from indicial.training.joining import joined_processes
 from indicial.training.loop import train as take_steps
-from indicial.training.metrics import Metrics
-from indicial.training.processes import Processes
+from indicial.training.processes import Processes, joined_processes
 from indicial.training.resuming import resume as resumed
 from indicial.training.run import Run
 from indicial.training.settings import Settings, read_config
@@ -95,7 +93,7 @@ def _train(
     processes: Processes,
 ) -> Run:
     if settings.tensorboard:
-        from indicial.training.metrics import summary_writer
+        from indicial.training.curves import summary_writer
 
         summary_writer()  # a missing package is told before anything is prepared
     shows = processes.rank == 0
@@ -119,7 +117,7 @@ def _watchers(settings: Settings, run: Run, tell: Tell, quiet: bool) -> list[Wat
         watchers.append(make_display())
     watchers.append(Curves(run.metrics))
     if settings.tensorboard or run.description.settings.get("tensorboard"):
-        from indicial.training.metrics import TensorBoard
+        from indicial.training.curves import TensorBoard
 
         try:
             watchers.append(TensorBoard(run.folder / "tensorboard"))

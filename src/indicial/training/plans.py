@@ -17,9 +17,9 @@ import torch
 from indicial.compile.module.module import ProgramModule
 from indicial.tasks.task import Task
 from indicial.training import clock
-from indicial.training.choices import Choices
 from indicial.training.defaults import SHARE
 from indicial.training.processes import ALONE, Processes
+from indicial.training.settings import Choices
 from indicial.training.training import NotFinite, Training
 from indicial.training.watchers import Plan
 

@@ -13,18 +13,17 @@ from pathlib import Path
 
 import torch
 
-from indicial.data.columns.parts import Columns
+from indicial.data.columns.batches import Columns
 from indicial.data.corpus import Data
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of
 from indicial.tasks.registry import make_task
-from indicial.training.choices import Choices
-from indicial.training.devices import best_device
+from indicial.training.defaults import best_device
 from indicial.training.origin import Origin
 from indicial.training.plans import FEW, make_plan, rehearse
 from indicial.training.processes import ALONE, Processes
 from indicial.training.run import Description, Run
-from indicial.training.settings import Settings
+from indicial.training.settings import Choices, Settings
 from indicial.training.shared_data import Tell, read_run_columns, read_run_data
 from indicial.training.starting import Ready, shares_of, variation_of
 

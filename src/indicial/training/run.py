@@ -35,8 +35,7 @@ from indicial.program.program import Program
 from indicial.training.checkpoints import Checkpoint, Checkpoints
 from indicial.training.equations import Equations
 from indicial.training.folders import begin_json, check_mine, finish, write_json
-from indicial.training.rank import writes
-from indicial.training.shards import divided
+from indicial.training.processes import divided, writes
 from indicial.training.watchers import Summary
 
 if TYPE_CHECKING:
@@ -326,8 +325,7 @@ class Run:
         arrays: Mapping[str, object] | None = None,
     ) -> dict[str, Any]:
         """The values of tensors by their names, as arrays: `indicial trace`."""
-        from indicial.inspect.subjects import Subject
-        from indicial.inspect.tracing import trace
+        from indicial.inspect.subjects import Subject, trace
 
         subject = Subject.of_run(self, text, target, checkpoint=checkpoint, arrays=arrays)
         names = [want] if isinstance(want, str) else list(want)
@@ -345,7 +343,7 @@ class Run:
 
     def codings(self) -> dict[str, Coding]:
         """How the cells of each input become numbers, of a run with several inputs."""
-        from indicial.data.columns.parts import load_codings
+        from indicial.data.columns.batches import load_codings
 
         return load_codings(self.folder)
 

@@ -13,15 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from indicial.data.columns.pages import looked_up
-from indicial.data.columns.parts import Columns
+from indicial.data.columns.batches import Columns
+from indicial.data.columns.binding import Slot
 from indicial.data.columns.preparing import find_columns, open_columns, prepare_columns
-from indicial.data.columns.slots import Slot
 from indicial.data.corpus import Data
 from indicial.data.making import Cut
 from indicial.data.parts import checked_fraction
 from indicial.data.prepare import WORLD_SIZE, find_data, open_data, prepare_data
-from indicial.data.questions import is_text
+from indicial.data.questions import is_text, looked_up
 from indicial.data.sources import is_gone
 from indicial.program.messages import IndicialError
 from indicial.training.processes import ALONE, Processes

@@ -16,9 +16,8 @@ from pathlib import Path
 import torch
 
 from indicial.compile.module.module import ProgramModule
+from indicial.data.columns.batches import Columns, Variation
 from indicial.data.columns.binding import named
-from indicial.data.columns.parts import Columns
-from indicial.data.columns.varying import Variation
 from indicial.data.corpus import Data
 from indicial.data.making import Cut
 from indicial.data.questions import NAMES as QUESTIONS
@@ -28,22 +27,20 @@ from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.columns import ColumnTask
 from indicial.tasks.forms import form_of
-from indicial.tasks.objectives import QUESTION, shares
 from indicial.tasks.predictions import token_inputs
 from indicial.tasks.programs import Trainable, trainable
 from indicial.tasks.registry import make_task
 from indicial.tasks.task import Task
-from indicial.tasks.texts import Texts
+from indicial.tasks.texts import QUESTION, Texts, shares
 from indicial.training import clock, defaults
-from indicial.training.choices import Choices
-from indicial.training.devices import best_device, enough_memory
+from indicial.training.defaults import best_device, enough_memory
 from indicial.training.equations import Equations
 from indicial.training.folders import free_folder
 from indicial.training.origin import Origin
 from indicial.training.plans import FEW, make_plan, rehearse
 from indicial.training.processes import ALONE, Processes
 from indicial.training.run import Description, Run, check_free
-from indicial.training.settings import Settings
+from indicial.training.settings import Choices, Settings
 from indicial.training.shared_data import Tell, read_columns, read_data
 from indicial.training.watchers import Plan
 

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from indicial.data.columns.binding import bind
+from indicial.data.columns.batches import load_codings
+from indicial.data.columns.binding import Slot, bind, slots
 from indicial.data.columns.codings import Text, Units
-from indicial.data.columns.parts import load_codings
 from indicial.data.columns.preparing import find_columns, prepare_columns
-from indicial.data.columns.slots import Slot, slots
 from indicial.library.loading import load
 from indicial.program.messages import IndicialError
 

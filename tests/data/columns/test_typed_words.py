@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indicial.data.columns.conllu import written
-from indicial.data.columns.words import words_of
+from indicial.data.columns.treebanks import words_of, written
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from indicial.data.columns.binding import slots
 from indicial.data.columns.preparing import prepare_columns
-from indicial.data.columns.slots import slots
 from indicial.data.columns.worlds import made_parts
 from indicial.data.sources import is_gone, open_source
 from indicial.data.world import world_table

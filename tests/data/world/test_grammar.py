@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from indicial.data.world.grammar import Choice, Derivation, Grammar, Phrase, choice
-from indicial.data.world.reading import END, Reader
 from indicial.data.world.rendering import Rendering
+from indicial.data.world.world import END, Reader
 
 TEMPLATES = {
     "says": "{who}:nsubj {what} .:punct",

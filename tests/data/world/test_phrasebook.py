@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 
 from indicial.data.world import world
-from indicial.data.world.alignment import AlignmentScore, Link, read_links
-from indicial.data.world.phrasebook import PARTS, Phrasebook, held_out, is_right
+from indicial.data.world.phrasebook import (
+    PARTS,
+    AlignmentScore,
+    Link,
+    Phrasebook,
+    held_out,
+    is_right,
+    read_links,
+)
 from indicial.program.messages import IndicialError
 
 BOOK = Phrasebook(world("people"))

@@ -6,9 +6,8 @@ from itertools import pairwise
 import pytest
 
 from indicial.data.world import world
-from indicial.data.world.english import TEMPLATES, plural, third_person
 from indicial.data.world.grammar import Choice, Grammar, Phrase, choice
-from indicial.data.world.rendering import Rendering, parse_template
+from indicial.data.world.rendering import TEMPLATES, Rendering, parse_template, plural, third_person
 
 
 @pytest.mark.parametrize(

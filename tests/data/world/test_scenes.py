@@ -8,8 +8,17 @@ import numpy as np
 import pytest
 
 from indicial.data.world.captions import captions, judge, vocabulary
-from indicial.data.world.drawing import COLOURS, RADII, SHAPES, Thing, covered, draw, owners
-from indicial.data.world.pointing import PointingScore, holding
+from indicial.data.world.drawing import (
+    COLOURS,
+    RADII,
+    SHAPES,
+    PointingScore,
+    Thing,
+    covered,
+    draw,
+    holding,
+    owners,
+)
 from indicial.data.world.scenes import HELD_OUT, PARTS, Scenes, entropy
 from indicial.program.messages import IndicialError
 

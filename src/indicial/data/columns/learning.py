@@ -12,7 +12,18 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from indicial.data.columns.binding import File, Row
+from indicial.data.columns.binding import (
+    IMAGE,
+    LABEL,
+    NUMBERS,
+    PLACES,
+    SPELLING,
+    TEXT,
+    UNITS,
+    File,
+    Row,
+    Slot,
+)
 from indicial.data.columns.codings import (
     Coding,
     Image,
@@ -30,18 +41,8 @@ from indicial.data.columns.codings import (
     opened_picture,
     parts_of,
 )
-from indicial.data.columns.slots import (
-    IMAGE,
-    LABEL,
-    NUMBERS,
-    PLACES,
-    SPELLING,
-    TEXT,
-    UNITS,
-    Slot,
-)
 from indicial.data.columns.tables import Bad
-from indicial.data.columns.trees import is_tree
+from indicial.data.columns.treebanks import is_tree
 from indicial.data.making import SAMPLE, Cut
 from indicial.data.tokenizers import Ints, Tokenizer, make_tokenizer
 from indicial.program.messages import IndicialError

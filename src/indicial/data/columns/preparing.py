@@ -20,16 +20,14 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from indicial.data.columns.binding import Bound, File, Row, bind
+from indicial.data.columns.batches import Columns, Held, Part, load_codings, save_codings
+from indicial.data.columns.binding import IMAGE, Bound, File, Row, Slot, bind
 from indicial.data.columns.codings import Coding, Refused
 from indicial.data.columns.learning import Wishes, learn
-from indicial.data.columns.parts import Columns, Held, Part, load_codings, save_codings
-from indicial.data.columns.slots import IMAGE, Slot
 from indicial.data.columns.tables import Bad, Table
 from indicial.data.columns.worlds import Made, made_parts
 from indicial.data.corpus import open_array
-from indicial.data.encode import EVERY
-from indicial.data.making import COUNTS, Cut
+from indicial.data.making import COUNTS, EVERY, Cut
 from indicial.data.prepare import FRACTION
 from indicial.data.split import MARKS, mark
 from indicial.data.store import checksums, find, stored

@@ -31,7 +31,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from indicial.data.columns import conllu
+from indicial.data.columns import treebanks
 from indicial.data.documents import FIELD_MOST, OVER, kind_of, lines_of, separator, twice_in
 from indicial.data.reading import File
 from indicial.data.sources import missing
@@ -200,18 +200,18 @@ class Conllu(Table):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (*conllu.FIELDS, "text")
+        return (*treebanks.FIELDS, "text")
 
     @property
     def also(self) -> Mapping[str, str]:
-        return conllu.ALSO
+        return treebanks.ALSO
 
     def rows(self) -> Rows:
-        for found in conllu.sentences(lines_of(self.file, raw=False)):
+        for found in treebanks.sentences(lines_of(self.file, raw=False)):
             match found:
-                case conllu.Sentence(line, cells):
+                case treebanks.Sentence(line, cells):
                     yield line, cells
-                case conllu.Fault(line, why):
+                case treebanks.Fault(line, why):
                     yield line, Bad(why)
 
 

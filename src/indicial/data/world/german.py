@@ -25,10 +25,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from indicial.data.world import lists
-from indicial.data.world.english import english
 from indicial.data.world.german_words import ADJECTIVES, NOUNS, VERBS, WOMEN, WORDS
 from indicial.data.world.grammar import Derivation, Rule
-from indicial.data.world.rendering import Rendering
+from indicial.data.world.rendering import Rendering, english
 
 TEMPLATES = {
     # sentences

@@ -17,7 +17,7 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,8 @@ import torch
 
 from indicial.data.tokenizers import EOS, MARK, Marked
 from indicial.data.world.lists import FEMALE, MALE, SURNAMES, TOWNS
-from indicial.lab.studies.drawing import LINES, axes_of
-from indicial.lab.studies.study import Findings, Place, Say
-from indicial.lab.studies.trainings import training, unfinished
+from indicial.lab.studies.means import LINES, axes_of
+from indicial.lab.studies.study import Findings, Place, Say, Study, training
 from indicial.lab.trials import Trial
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import write_text
@@ -94,14 +93,10 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class FactsStudy:
+class FactsStudy(Study):
     plan: Plan
 
     name = "facts"
-
-    @property
-    def terms(self) -> dict[str, Any]:
-        return asdict(self.plan)
 
     def often(self) -> list[Subject]:
         plan = self.plan
@@ -144,9 +139,6 @@ class FactsStudy:
             context=24, batch_size=one.batch, max_steps=steps, eval_every=steps, seed=self.plan.seed,
             device="cpu", out=str(folder / one.folder),
         )  # fmt: skip
-
-    def enough(self, folder: Path) -> bool:
-        return not unfinished(self.trials(folder))
 
     def find(self, place: Place, say: Say) -> Findings:
         known: dict[str, dict[int, float]] = {}
@@ -234,3 +226,6 @@ def _figure(
     right.set_ylabel("bits that are known, by parameter")
     right.legend(fontsize=7)
     return drawn
+
+
+STUDY = FactsStudy

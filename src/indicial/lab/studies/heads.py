@@ -21,16 +21,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from indicial.data.world import World, world
-from indicial.inspect.pictures import matrix, new_figure
+from indicial.inspect.pictures import matrix
 from indicial.inspect.structures import NAMES, Head, Parsed, padded, structures
-from indicial.lab.studies.study import Findings, Place, Say
-from indicial.lab.studies.trainings import Terms, training, unfinished
+from indicial.lab.studies.study import Findings, Place, Say, Study, Terms, training
 from indicial.lab.trials import Trial
 from indicial.program.messages import IndicialError
-from indicial.tasks.predictions import Measure, prediction
-from indicial.tasks.probe import probe
+from indicial.tasks.predictions import Measure, prediction, probe
+from indicial.training.chart import new_figure
 from indicial.training.run import Run
-from indicial.training.settings import Settings
 
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule
@@ -79,7 +77,7 @@ QUICK = Plan(
 
 
 @dataclass(frozen=True)
-class Heads:
+class Heads(Study):
     plan: Plan
     subject: str | None = None
     """The run that is looked at; None trains one."""
@@ -97,17 +95,11 @@ class Heads:
             Run.open(self.subject)  # a wrong name is told before a folder is made
             return []
         plan = self.plan
-        settings = Settings(
-            model=("transformer",),
-            set={"J": str(plan.width), "L": str(plan.layers), "K": str(plan.heads)},
-            data=(plan.data,), world_size=plan.world_size, context=plan.context,
-            batch_size=plan.batch_size, max_steps=plan.steps, eval_every=max(1, plan.steps // 4),
-            eval_tokens=10_000, seed=plan.seed, device="cpu", out=str(folder / TRAINED),
-        )  # fmt: skip
+        sizes = {"J": plan.width, "L": plan.layers, "K": plan.heads}
+        settings = plan.settings(
+            folder / TRAINED, "transformer", sizes=sizes, steps=plan.steps, seed=plan.seed
+        )
         return [training("transformer", settings)]
-
-    def enough(self, folder: Path) -> bool:
-        return not unfinished(self.trials(folder))
 
     def find(self, place: Place, say: Say) -> Findings:
         folder = Path(self.subject) if self.subject is not None else place.folder / TRAINED
@@ -330,3 +322,6 @@ def figure(heads: list[Head], title: str) -> Any:
     axes.set_title(title, fontsize=9, loc="left")
     drawn.colorbar(picture, ax=axes, label="share of the weight")
     return drawn
+
+
+STUDY = Heads

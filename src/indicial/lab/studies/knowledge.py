@@ -16,7 +16,7 @@ from __future__ import annotations
 import difflib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,8 @@ import torch
 from indicial.data.questions import open_together
 from indicial.decode.lookup import Librarian
 from indicial.decode.matching import Matches, match, subjects
-from indicial.lab.studies.drawing import LINES, axes_of
-from indicial.lab.studies.numbers import share_interval
-from indicial.lab.studies.study import Findings, Place, Say
-from indicial.lab.trials import Trial
+from indicial.lab.studies.means import LINES, axes_of, share_interval
+from indicial.lab.studies.study import Findings, Place, Say, Study
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import write_text
 from indicial.training.front import train
@@ -57,7 +55,7 @@ RECIPE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Plan:
-    data: str
+    data: str = ""
     vocabulary: int = 3000
     context: int = 96
     width: int = 128
@@ -76,31 +74,20 @@ class Plan:
     recipe_rows: tuple[int, int] = (128, 256)
 
 
-def quick(data: str) -> Plan:
-    """Tiny: its figures mean nothing."""
-    return Plan(
-        data, vocabulary=300, context=48, width=16, layers=1, heads=2, rows=4, part=1e-6, scratch=1,
-        reading=2, taught=2, recipe=1e-6, recipe_rows=(4, 4),
-    )  # fmt: skip
+QUICK = Plan(
+    vocabulary=300, context=48, width=16, layers=1, heads=2, rows=4, part=1e-6, scratch=1, reading=2,
+    taught=2, recipe=1e-6, recipe_rows=(4, 4),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Knowledge:
+class Knowledge(Study):
+    """Nothing in it is trained beside something else: most begin where another ended."""
+
     plan: Plan
 
     name = "knowledge"
     stages = STAGES
-
-    @property
-    def terms(self) -> dict[str, Any]:
-        return asdict(self.plan)
-
-    def trials(self, folder: Path) -> list[Trial]:
-        """None that could run beside one another: most begin where another ended."""
-        return []
-
-    def enough(self, folder: Path) -> bool:
-        return True
 
     def _path(self, name: str) -> str:
         path = Path(self.plan.data) / name
@@ -333,3 +320,6 @@ def _figure(kept: Mapping[str, Any], title: str) -> Any:
     right.set_ylabel("share that is right")
     right.legend(fontsize=6)
     return drawn
+
+
+STUDY = Knowledge

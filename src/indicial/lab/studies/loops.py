@@ -12,7 +12,7 @@ A trigram must run in circles at temperature 0: it sees two words, and there are
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -20,12 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from indicial.data.world import world
-from indicial.decode.continuation import LEAST, ROUNDS, repeats
-from indicial.lab.studies.drawing import LINES, axes_of
-from indicial.lab.studies.numbers import share_interval
+from indicial.decode.settings import LEAST, ROUNDS, repeats
+from indicial.lab.studies.means import LINES, axes_of, share_interval
 from indicial.lab.studies.repetition import beginnings, contains_loop, written
-from indicial.lab.studies.study import Findings, Place, Say
-from indicial.lab.studies.trainings import Terms, training, unfinished
+from indicial.lab.studies.study import Findings, Place, Say, Study, Terms, training
 from indicial.lab.trials import Trial
 from indicial.training.run import Run
 from indicial.training.settings import Settings
@@ -77,14 +75,10 @@ def entered(tokens: Sequence[int]) -> Loop | None:
 
 
 @dataclass(frozen=True)
-class Loops:
+class Loops(Study):
     plan: Plan
 
     name = "loops"
-
-    @property
-    def terms(self) -> dict[str, Any]:
-        return asdict(self.plan)
 
     @property
     def subjects(self) -> list[Subject]:
@@ -95,16 +89,10 @@ class Loops:
         return [training(one.label, self._settings(one, folder)) for one in self.subjects]
 
     def _settings(self, one: Subject, folder: Path) -> Settings:
-        plan = self.plan
-        return Settings(
-            model=(one.model,), set={"J": str(one.width)}, data=(plan.data,),
-            world_size=plan.world_size, context=plan.context, batch_size=plan.batch_size,
-            max_steps=one.steps, eval_every=max(1, one.steps // 2), eval_tokens=10_000, seed=0,
-            device="cpu", out=str(folder / one.folder),
-        )  # fmt: skip
-
-    def enough(self, folder: Path) -> bool:
-        return not unfinished(self.trials(folder))
+        sizes = {"J": one.width}
+        return self.plan.settings(
+            folder / one.folder, one.model, sizes=sizes, steps=one.steps, looks=2
+        )
 
     def find(self, place: Place, say: Say) -> Findings:
         plan, own = self.plan, world(self.plan.data)
@@ -176,3 +164,6 @@ def _figure(hits: dict[str, dict[float, int]], of: int, title: str) -> Any:
     axes.set_ylabel("texts that contain a loop (share)")
     axes.legend(fontsize=7)
     return drawn
+
+
+STUDY = Loops

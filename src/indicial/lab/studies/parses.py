@@ -26,13 +26,11 @@ from typing import Any
 import numpy as np
 
 from indicial.data.columns.codings import UNKNOWN
-from indicial.data.columns.conllu import written
-from indicial.data.columns.trees import likeliest_tree
+from indicial.data.columns.treebanks import likeliest_tree, written
 from indicial.inspect.arcs import Link, arcs_figure, arcs_text
 from indicial.inspect.pictures import save
 from indicial.lab.results import Result
-from indicial.lab.studies.drawing import LINES, axes_of, bars
-from indicial.lab.studies.numbers import Mean
+from indicial.lab.studies.means import LINES, Mean, axes_of, bars
 from indicial.lab.studies.relations import (
     ALL,
     FAR,
@@ -50,11 +48,10 @@ from indicial.lab.studies.relations import (
     trees_of,
     word_weights,
 )
-from indicial.lab.studies.study import Findings, Place, Say
-from indicial.lab.studies.trainings import training, unfinished
+from indicial.lab.studies.study import Findings, Place, Say, Study, training, unfinished
 from indicial.lab.trials import Trial
 from indicial.program.outputs import write_text
-from indicial.training.curves import FORMATS
+from indicial.training.chart import FORMATS
 from indicial.training.run import Run
 from indicial.training.settings import Settings
 
@@ -84,6 +81,8 @@ SUBJECT = "model"
 
 @dataclass(frozen=True)
 class Plan:
+    data: str = ""
+    """A folder with *train*.conllu and *dev*.conllu."""
     steps: int = 600
     seeds: int = 3
     width: int = 64
@@ -103,24 +102,14 @@ class Plan:
 
 
 QUICK = Plan(
-    steps=4,
-    seeds=2,
-    width=8,
-    heads=2,
-    context=48,
-    batch_size=4,
-    vocabulary=600,
-    chosen=12,
-    counted=12,
+    steps=4, seeds=2, width=8, heads=2, context=48, batch_size=4, vocabulary=600, chosen=12, counted=12,
     longest=12,
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Parses:
+class Parses(Study):
     plan: Plan
-    data: str
-    """A folder with *train*.conllu and *dev*.conllu."""
     subject: str | None = None
     """The run that is looked at; None trains some."""
 
@@ -128,7 +117,11 @@ class Parses:
 
     @property
     def terms(self) -> dict[str, Any]:
-        return {**asdict(self.plan), "data": str(Path(self.data).resolve()), "run": self.subject}
+        return {
+            **asdict(self.plan),
+            "data": str(Path(self.plan.data).resolve()),
+            "run": self.subject,
+        }
 
     @property
     def kinds(self) -> dict[str, tuple[tuple[str, ...], dict[str, str]]]:
@@ -148,7 +141,7 @@ class Parses:
 
     def trials(self, folder: Path) -> list[Trial]:
         for part in PARTS:
-            conllu_of(Path(self.data), part)  # a wrong name is told before a folder is made
+            conllu_of(Path(self.plan.data), part)  # a wrong name is told before a folder is made
         if self.subject is not None:
             Run.open(self.subject)
             return []
@@ -180,7 +173,7 @@ class Parses:
         if all(path.exists() for path in paths):
             return paths
         folder.mkdir(parents=True, exist_ok=True)
-        trees = [trees_of(Path(self.data), part, 10**9, 10**9) for part in PARTS]
+        trees = [trees_of(Path(self.plan.data), part, 10**9, 10**9) for part in PARTS]
         known = Counter(word for tree in trees[0] for word in tree.words)
         for path, some in zip(paths, trees, strict=True):
             texts = (
@@ -213,7 +206,7 @@ class Parses:
     # ------------------------------------------------------------------ what came of it
 
     def find(self, place: Place, say: Say) -> Findings:
-        plan, folder = self.plan, Path(self.data)
+        plan, folder = self.plan, Path(self.plan.data)
         chosen = trees_of(folder, "train", plan.chosen, plan.longest)
         counted = trees_of(folder, "dev", plan.counted, plan.longest)
         measured: dict[str, list[dict[str, Any]]] = {}
@@ -420,3 +413,6 @@ def figure(
     axes.set_ylabel("heads found (%)")
     axes.legend(frameon=False, fontsize=8, ncols=4)
     return drawn
+
+
+STUDY = Parses

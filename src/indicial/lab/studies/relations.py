@@ -19,16 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from indicial.data.columns.binding import TEXT, UNITS
 from indicial.data.columns.codings import Text
-from indicial.data.columns.conllu import Sentence, sentences
-from indicial.data.columns.slots import TEXT, UNITS
 from indicial.data.columns.tables import open_table
-from indicial.data.columns.trees import likeliest_tree
-from indicial.inspect.heads import weights_of
+from indicial.data.columns.treebanks import Sentence, likeliest_tree, sentences
+from indicial.inspect.structures import weights_of
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of
-from indicial.tasks.predictions import prediction, token_inputs
-from indicial.tasks.probe import probe
+from indicial.tasks.predictions import prediction, probe, token_inputs
 
 if TYPE_CHECKING:
     from indicial.training.run import Run

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
 from statistics import median
@@ -23,16 +23,12 @@ import numpy as np
 
 from indicial.data.tokenizers import END, Tokenizer
 from indicial.data.world import World, world
-from indicial.decode.continuation import LEAST, ROUNDS
-from indicial.decode.settings import Decoding
+from indicial.decode.settings import LEAST, ROUNDS, Decoding
 from indicial.decode.tokens import generate_tokens
-from indicial.lab.studies.drawing import LINES, axes_of
-from indicial.lab.studies.numbers import share_interval
-from indicial.lab.studies.study import Findings, Place, Say
-from indicial.lab.studies.trainings import Terms, training, unfinished
+from indicial.lab.studies.means import LINES, axes_of, share_interval
+from indicial.lab.studies.study import Findings, Place, Say, Study, Terms, training
 from indicial.lab.trials import Trial
 from indicial.training.run import Run
-from indicial.training.settings import Settings
 
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule
@@ -61,27 +57,16 @@ QUICK = Plan(
 
 
 @dataclass(frozen=True)
-class Repetition:
+class Repetition(Study):
     plan: Plan
 
     name = "repetition"
 
-    @property
-    def terms(self) -> dict[str, Any]:
-        return asdict(self.plan)
-
     def trials(self, folder: Path) -> list[Trial]:
         plan = self.plan
-        settings = Settings(
-            model=("trigram",), set={"I": str(plan.width), "J": str(plan.hidden)},
-            data=(plan.data,), world_size=plan.world_size, context=plan.context,
-            batch_size=plan.batch_size, max_steps=plan.steps, eval_every=max(1, plan.steps // 4),
-            eval_tokens=10_000, seed=0, device="cpu", out=str(folder / TRAINED),
-        )  # fmt: skip
+        sizes = {"I": plan.width, "J": plan.hidden}
+        settings = plan.settings(folder / TRAINED, "trigram", sizes=sizes, steps=plan.steps)
         return [training("trigram", settings)]
-
-    def enough(self, folder: Path) -> bool:
-        return not unfinished(self.trials(folder))
 
     def find(self, place: Place, say: Say) -> Findings:
         plan, run = self.plan, Run.open(place.folder / TRAINED)
@@ -296,3 +281,6 @@ def figure(hits: dict[float, int], of: int, title: str) -> Any:
     axes.set_xlabel("temperature")
     axes.set_ylabel("texts that contain a loop (share)")
     return drawn
+
+
+STUDY = Repetition

@@ -14,17 +14,14 @@ import gc
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from indicial.compile.native.threads import busy
-from indicial.lab.studies.drawing import LINES, axes_of
-from indicial.lab.studies.numbers import exponent
-from indicial.lab.studies.study import Findings, Place, Say
-from indicial.lab.trials import Trial
+from indicial.lab.studies.means import LINES, axes_of, exponent
+from indicial.lab.studies.study import Findings, Place, Say, Study
 from indicial.library.loading import load
 from indicial.program.explain.facts import tied_sizes
 from indicial.program.program import Program
@@ -70,20 +67,10 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class RunTime:
+class RunTime(Study):
     plan: Plan
 
     name = "run_time"
-
-    @property
-    def terms(self) -> dict[str, Any]:
-        return asdict(self.plan)
-
-    def trials(self, folder: Path) -> list[Trial]:
-        return []
-
-    def enough(self, folder: Path) -> bool:
-        return True
 
     def find(self, place: Place, say: Say) -> Findings:
         plan = self.plan
@@ -273,3 +260,6 @@ def figure(plan: Plan, found: dict[str, list[Timing]], title: str) -> Any:
     axes.set_yscale("log")
     axes.set_ylabel("CPU time, one thread (ms)")
     return drawn
+
+
+STUDY = RunTime

@@ -11,17 +11,15 @@ compared with each other: the difference varies less than the losses do.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from indicial.lab.results import Result
-from indicial.lab.studies.drawing import LINES, axes_of, bars
-from indicial.lab.studies.numbers import Mean
-from indicial.lab.studies.study import Findings, Place, Say
-from indicial.lab.studies.trainings import Terms, training, unfinished
+from indicial.lab.studies.means import LINES, Mean, axes_of, bars
+from indicial.lab.studies.study import Findings, Place, Say, Study, Terms, training, unfinished
 from indicial.lab.trials import Trial
 from indicial.training.settings import Settings
 
@@ -92,14 +90,10 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Shaping:
+class Shaping(Study):
     plan: Plan
 
     name = "shaping"
-
-    @property
-    def terms(self) -> dict[str, Any]:
-        return asdict(self.plan)
 
     @property
     def settings(self) -> list[Setting]:
@@ -119,17 +113,12 @@ class Shaping:
 
     def _settings(self, setting: Setting, seed: int, folder: Path) -> Settings:
         plan = self.plan
-        sizes = {"J": str(plan.width), "L": str(plan.layers), "K": str(plan.heads)}
-        plain = Settings(
-            model=("transformer",), set=sizes, data=(plan.data,), world_size=plan.world_size,
-            context=plan.context, batch_size=plan.batch_size, max_steps=plan.steps,
-            eval_every=max(1, plan.steps // 4), eval_tokens=10_000, seed=seed, device="cpu",
-            out=str(folder / f"{setting.folder}-seed-{seed}"),
-        )  # fmt: skip
-        if not setting.weight:
-            return plain
-        weight = {"λ": f"{setting.weight:g}"}
-        return replace(plain, model=("transformer", setting.term), set={**sizes, **weight})
+        sizes: dict[str, object] = {"J": plan.width, "L": plan.layers, "K": plan.heads}
+        terms = [setting.term] if setting.weight else []
+        if terms:
+            sizes["λ"] = f"{setting.weight:g}"
+        out = folder / f"{setting.folder}-seed-{seed}"
+        return plan.settings(out, "transformer", *terms, sizes=sizes, steps=plan.steps, seed=seed)
 
     # ------------------------------------------------------------------ what came of it
 
@@ -185,7 +174,7 @@ NOTE = (
 
 def measure(folder: Path) -> Measured:
     """The loss of a run, and what its heads do on rows of the validation part."""
-    from indicial.inspect.heads import weights_of
+    from indicial.inspect.structures import weights_of
     from indicial.inspect.texts import texts_for
     from indicial.training.run import Run
 
@@ -312,3 +301,6 @@ def figure(rows: list[Row], title: str) -> Any:
         axes.set_ylabel(label)
     panels[0].legend(frameon=False, fontsize=9)
     return drawn
+
+
+STUDY = Shaping

@@ -13,23 +13,43 @@
         focus-λ=0.1-seed-0/         a run like any other
 
 A folder holds one study with one set of terms. The same call goes on: what is finished is kept.
+
+The trainings of a study: settings as `indicial train` takes them → runs.
+
+>>> trial = training("focus, λ = 0.1, seed 0", Settings(model=("transformer", "focus"), …, out=…))
+>>> unfinished([trial])
+[Trial(label='focus, λ = 0.1, seed 0', …)]
+
+A study from its first training to its figure.
+
+>>> run_study(Shaping(QUICK), Path("runs/study-shaping"), workers=2, console=Console())
+True
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from textwrap import wrap
+from typing import Any, ClassVar
 
-from indicial.lab.tables import markdown
+from rich.console import Console
+
+from indicial.lab.pool import Outcome, finished, run_trials
+from indicial.lab.results import markdown, plain
 from indicial.lab.trials import Trial
+from indicial.lab.views import View, make_view
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import write_text
-from indicial.training.curves import FORMATS
+from indicial.tasks.programs import trainable
+from indicial.training.chart import FORMATS
+from indicial.training.equations import Equations
 from indicial.training.folders import check_mine, write_json
 from indicial.training.run import versions
+from indicial.training.settings import Settings
 
 FILE = "study.json"
 FORMAT = 1
@@ -57,23 +77,32 @@ class Findings:
         return list(self.table[0])[1:]
 
 
-class Study(Protocol):
-    @property
-    def name(self) -> str:
-        """That of the sheet: docs/problems/NAME.md."""
+@dataclass(frozen=True)
+class Study:
+    """What every study has; `find` is its own."""
+
+    plan: Any
+    """What is trained and measured: a dataclass."""
+
+    name: ClassVar[str]
+    """That of the sheet: docs/problems/NAME.md."""
 
     @property
     def terms(self) -> dict[str, Any]:
         """What decides its figures; JSON."""
+        return asdict(self.plan)
 
     def trials(self, folder: Path) -> list[Trial]:
         """The trainings that it needs; there may be none."""
+        return []
 
     def enough(self, folder: Path) -> bool:
         """Whether the trainings that are finished say something already."""
+        return not unfinished(self.trials(folder))
 
     def find(self, place: Place, say: Say) -> Findings:
         """Measures what is trained. What it keeps in `place` is not measured again."""
+        raise NotImplementedError
 
 
 @dataclass
@@ -144,3 +173,96 @@ def _read(path: Path) -> dict[str, Any]:
         raise IndicialError(f"{path} is damaged; choose another --out") from error
     assert isinstance(found, dict)
     return found
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the trainings of all studies have in common unless a plan says otherwise."""
+
+    data: str = "people"
+    world_size: int = 100_000
+    context: int = 64
+    batch_size: int = 16
+    width: int = 64
+
+    def settings(
+        self,
+        out: Path,
+        *model: str,
+        sizes: Mapping[str, object],
+        steps: int,
+        looks: int = 4,
+        seed: int = 0,
+    ) -> Settings:
+        """Those of one training, which looks at the validation part so many times."""
+        return Settings(
+            model=model, set={name: str(size) for name, size in sizes.items()}, data=(self.data,),
+            world_size=self.world_size, context=self.context, batch_size=self.batch_size, max_steps=steps,
+            eval_every=max(1, steps // looks), eval_tokens=10_000, seed=seed, device="cpu", out=str(out),
+        )  # fmt: skip
+
+
+def training(label: str, settings: Settings) -> Trial:
+    """All that decides it is said in the settings, so nothing is asked for and nothing searched."""
+    equations = _equations(settings.model, tuple(settings.set.items()))
+    return Trial(
+        label=label,
+        model=equations.title,
+        asked=0,
+        parameters=0,
+        seed=settings.seed or 0,
+        settings=settings,
+        equations=equations,
+        work=float(settings.max_steps or 1),
+    )
+
+
+@cache
+def _equations(model: tuple[str, ...], given: tuple[tuple[str, str], ...]) -> Equations:
+    """Seeds share them, and a study asks more than once."""
+    return Equations.of(trainable(model, dict(given)).program)
+
+
+def unfinished(trials: Sequence[Trial]) -> list[Trial]:
+    """Those that are still to be done, or to be gone on with."""
+    return [trial for trial in trials if finished(trial) is None]
+
+
+Train = Callable[[Sequence[Trial], int, View], Mapping[str, Outcome]]
+WIDTH = 80
+
+
+def run_study(
+    study: Study, folder: Path, workers: int, console: Console, train: Train = run_trials
+) -> bool:
+    """Whether it came to its end; what is finished is kept anyway, and the same call goes on."""
+    place = Place.make(folder, study)
+    trials = study.trials(folder)
+    left = unfinished(trials)
+    view = make_view(left, console)
+    place.keep()
+    if left:
+        done = len(trials) - len(left)
+        kept = f", {done} of them done already" if done else ""
+        view.say(f"{len(trials)} training{'s' * (len(trials) > 1)}{kept}; all is in {folder}")
+        outcomes = train(left, workers, view)
+        mistakes = [one.mistake for one in outcomes.values() if one.mistake]
+        if mistakes:
+            raise IndicialError(f"{len(mistakes)} trainings failed; the first: {mistakes[0]}")
+    still = unfinished(trials)
+    if still:
+        view.say(f"stopped; {len(trials) - len(still)} of {len(trials)} trainings are finished")
+        if not study.enough(folder):
+            return False
+    try:
+        findings = study.find(place, view.say)
+    except KeyboardInterrupt:
+        view.say("stopped; what was measured so far is kept")
+        return False
+    view.say(f"\n{findings.title}\n\n{plain(findings.table, findings.right)}\n")
+    for note in findings.notes:
+        view.say("\n".join(wrap(note, WIDTH, subsequent_indent="  ")))
+    view.say("")
+    for path in place.write(findings):
+        view.say(str(path))
+    return not still

@@ -6,16 +6,149 @@
     form: ["Dogs", "bark"]   head: [1, 1]   deprel: ["nsubj", "root"]   …
 
 Heads are places from 0 on, and the root is its own head. What is no tree is told with its line.
+
+A sentence as it is typed → its words and marks, as Universal Dependencies divide English.
+
+>>> words_of("They don't like Anna's e-mails (I can't see why).")
+['They', 'do', "n't", 'like', 'Anna', "'s", 'e-mails', '(', 'I', 'ca', "n't", 'see', 'why', ')', '.']
+>>> words_of("They do n't like e-mails , and I can not see why .")[-5:]
+['can', 'not', 'see', 'why', '.']
+
+A line with a mark or `n't` between blanks, and none behind a word, was divided by somebody, and is taken as it is.
+
+Others are cut, from left to right, by the first of these that fits: addresses and smileys; abbreviations; numbers with
+what joins their digits; words, without `n't`, `'s` and the like behind them, which come next; marks, a row of the same
+one being one. Words with a hyphen are three, but for those that begin with `e-`, `co-`, `re-` and the like.
+
+Heads of words as trees: what is wrong with some, and the likeliest of all.
+
+    cycle([1, 2, 1, 3])            →  [1, 2]      these hang on each other, and on nothing else
+    likeliest_tree(ln_p)           →  [1, 1, 1]   the head of each word; the root is its own head
+
+The likeliest tree is the maximum spanning tree of the scores (Chu and Liu 1965, Edmonds 1967): take the best head of
+each word; where that closes a cycle, make one word of it and begin again. There is one root, as Universal
+Dependencies want it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from indicial.data.columns.trees import cycle
+import numpy as np
+
+ENDS = r"['’`](?:s|m|d|ll|re|ve)\b"
+"""What is a word of its own behind another."""
+DIVIDED = re.compile(rf"(?:^|\s)(?:[.,;?!()\"]|n['’`]t|{ENDS})(?:\s|$)", re.IGNORECASE)
+"""What hardly anybody types with blanks on both sides."""
+TYPED = re.compile(r"\w[,?!](?:\s|$)")
+"""A mark behind a word: nobody divided this."""
+SHORT = (
+    "mr|mrs|ms|dr|st|sr|jr|prof|gen|gov|sen|rep|lt|col|sgt|capt|rev|hon|vs|etc|inc|ltd|corp|dept|est|ext|fig|vol|ft|"
+    "jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun"
+)
+"""Words that keep their dot, but for the end of a sentence."""
+JOINED = (
+    "e|co|re|pre|post|non|anti|un|ex|mid|multi|semi|sub|super|inter|intra|ultra|micro|mini|bi|x|t"
+)
+"""What keeps its hyphen, and the word behind it."""
+LETTER = r"[^\W\d_]"
+WORDS = (
+    # addresses, names of files, smileys
+    r"(?:https?|ftp)://[^\s<>\"]*[\w/]|www\.[^\s<>\"]*[\w/]|[\w.+-]+@[\w-]+(?:\.[\w-]+)*",
+    rf"{LETTER}[\w-]*(?-i:\.[a-z]{{2,4}}|\.[A-Z]{{3,4}})(?!['’\w])",
+    r"[:;=]['-]?[)(DPp](?!\w)|<3(?!\d)",
+    # abbreviations
+    rf"(?:{LETTER}\.){{2,}}|\b(?:{SHORT}|(?-i:[A-Z]))\.(?=\s*\w|,)",
+    # numbers
+    r"\d+(?:[.,:/]\d+)+|\d+-\d+-\d+(?:-\d+)*|\d+(?:st|nd|rd|th|s)\b|\d+",
+    # words
+    rf"n['’`]t\b|{ENDS}|(?:{JOINED})-{LETTER}+",
+    r"can(?=not\b)|gon(?=na\b)|wan(?=na\b)|got(?=ta\b)|(?:do|did|does|is|was|ca|wo)(?=nt\b)",
+    rf"{LETTER}+?(?=n['’`]t\b)|(?:{LETTER}|_)(?:\w|&(?={LETTER}))*(?:['’](?!(?:s|m|d|ll|re|ve)\b){LETTER}+)?",
+    # marks
+    r"[.?!]{2,}|([^\w\s])\1*|\S",
+)
+PIECES = re.compile("|".join(WORDS), re.IGNORECASE)
+
+
+def words_of(text: str) -> list[str]:
+    """The words and marks of a sentence."""
+    if DIVIDED.search(text) and not TYPED.search(text):
+        return text.split()
+    return [found.group() for found in PIECES.finditer(text)]
+
+
+LEAST = -80.0
+"""ln P of what is as good as impossible; nothing is quite, so that there is always a tree."""
+
+
+def cycle(heads: Sequence[int]) -> list[int] | None:
+    """Places that lead to each other and not to a root (a place that is its own head); None if there are none."""
+    done = [False] * len(heads)
+    for start in range(len(heads)):
+        path: list[int] = []
+        at = start
+        while not done[at]:
+            done[at] = True
+            path.append(at)
+            at = heads[at]
+        if at in path and heads[at] != at:
+            return path[path.index(at) :]
+    return None
+
+
+def is_tree(heads: Sequence[int]) -> bool:
+    """Whether all places lead to one, which is its own head."""
+    roots = sum(head == place for place, head in enumerate(heads))
+    return roots == 1 and cycle(heads) is None
+
+
+def likeliest_tree(scores: Any) -> list[int]:
+    """The heads of the tree with the largest sum of `scores[t, s]`: that of s as the head of t, or, with s = t,
+    of t as the root."""
+    scores = np.maximum(np.nan_to_num(np.asarray(scores, np.float64), nan=LEAST), LEAST)
+    quick: list[int] = scores.argmax(1).tolist()
+    if is_tree(quick):
+        return quick
+    count = len(scores)
+    # The root becomes a place of its own before the others. It costs so much that one word alone hangs on it.
+    wide = np.full((count + 1, count + 1), -np.inf)
+    wide[1:, 1:] = scores
+    np.fill_diagonal(wide, -np.inf)
+    wide[1:, 0] = scores.diagonal() - (count + 1) * (np.ptp(scores) + 1)
+    heads = _spanning(wide)[1:] - 1
+    return [place if head < 0 else head for place, head in enumerate(heads.tolist())]
+
+
+def _spanning(scores: Any) -> Any:
+    """The best head of every place but 0, on which all hang in the end."""
+    heads = scores.argmax(1)
+    heads[0] = 0
+    loop = cycle(heads.tolist())
+    if loop is None:
+        return heads
+    ring = np.asarray(loop)
+    rest = np.setdiff1d(np.arange(len(scores)), ring)
+    last = len(rest)  # where the cycle stands, as one place
+    small = np.full((last + 1, last + 1), -np.inf)
+    small[:last, :last] = scores[np.ix_(rest, rest)]
+    # A link into the cycle takes the place of the one that its word has inside.
+    entering = scores[np.ix_(ring, rest)] - scores[ring, heads[ring]][:, None]
+    leaving = scores[np.ix_(rest, ring)]
+    small[last, :last] = entering.max(0)
+    small[:last, last] = leaving.max(1)
+    found = _spanning(small)
+    from_loop = ring[leaving.argmax(1)]
+    heads[rest] = np.where(
+        found[:last] == last, from_loop, rest[np.minimum(found[:last], last - 1)]
+    )
+    heads[ring[entering[:, found[last]].argmax()]] = rest[found[last]]
+    return heads
+
 
 FIELDS = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel")
 """The second to the eighth field of a line."""
