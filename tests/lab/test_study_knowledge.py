@@ -60,7 +60,9 @@ def test_knowledge_runs_every_stage_and_keeps_what_is_measured(
     monkeypatch.setattr(knowledge, "train", nobody)
     assert run_study(study, here / "s", 1, console)
     with pytest.raises(IndicialError, match="the study reads a folder with"):
-        run_study(knowledge.Knowledge(replace(knowledge.QUICK, data="nowhere")), here / "t", 1, console)
+        run_study(
+            knowledge.Knowledge(replace(knowledge.QUICK, data="nowhere")), here / "t", 1, console
+        )
 
 
 def test_facts_are_read_as_often_as_said_and_counted_in_bits(here: Path) -> None:

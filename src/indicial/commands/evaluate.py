@@ -275,12 +275,9 @@ def _page(found: Evaluation) -> str:
             f"  {_count(found.unknown, 'character')} that the model does not know, each one "
             "token and 20 bits that say which"
         )
-    lines.append(f"context {found.context}, stride {found.stride}, rows of {_rows(found.layout)}")
+    rows = "whole documents" if found.layout == "documents" else "running text"
+    lines.append(f"context {found.context}, stride {found.stride}, rows of {rows}")
     return "\n".join(lines)
-
-
-def _rows(layout: str) -> str:
-    return "whole documents" if layout == "documents" else "running text"
 
 
 def _count(number: int, word: str) -> str:

@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
@@ -112,17 +112,21 @@ def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
 
 
+Read = TypeVar("Read")
+
+
 def reported(
-    pieces: Iterable[Piece], name: str, tell: Callable[[str], None] | None
-) -> Iterator[Piece]:
-    """The same pieces; says now and then how far they are."""
+    parts: Iterable[Read], name: str, tell: Callable[[str], None] | None, unit: str = "characters"
+) -> Iterator[Read]:
+    """The same pieces of text, or rows; says now and then how far they are."""
     last, done = time.monotonic(), 0
-    for piece in pieces:
-        yield piece
-        done += len(piece.text)
+    for part in parts:
+        yield part
+        done += len(part.text) if isinstance(part, Piece) else 1
         if tell and time.monotonic() - last > EVERY:
             last = time.monotonic()
-            tell(f"reading {name}: {done / 1e6:,.1f} million characters so far")
+            far = f"{done / 1e6:,.1f} million" if unit == "characters" else f"{done:,}"
+            tell(f"reading {name}: {far} {unit} so far")
 
 
 COUNTS = "counts.json"

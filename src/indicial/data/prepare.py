@@ -14,10 +14,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from indicial.data.columns.batches import Columns
 from indicial.data.corpus import Corpus, Data, open_array
 from indicial.data.making import COUNTS, Cut, Making, token_type
 from indicial.data.parts import Parts, find_parts
@@ -89,13 +90,20 @@ def prepare_data(
     return _described(open_data(folder, {}), parts, cut)
 
 
-def find_data(description: Mapping[str, Any], cache: Path | None = None) -> Data | None:
-    """The data that a run describes, as they were prepared for it, if they are still on disk."""
+Prepared = TypeVar("Prepared", Data, Columns)
+
+
+def find_again(
+    description: Mapping[str, Any],
+    opened: Callable[[Path, dict[str, Any]], Prepared],
+    cache: Path | None = None,
+) -> Prepared | None:
+    """What a run describes, as it was prepared for it, if it is still on disk; `opened` opens such."""
     key = description.get("stored")
     folder = find(key, cache) if isinstance(key, str) else None
     if folder is None:
         return None
-    data = open_data(folder, dict(description))
+    data = opened(folder, dict(description))
     known = [description[part]["digest"] for part in ("train", "validation")]
     return data if known == [data.train.digest, data.validation.digest] else None
 

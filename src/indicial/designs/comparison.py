@@ -266,10 +266,6 @@ def _comparable(one: Design, first: Circuits, other: Design, second: Circuits) -
         )
 
 
-def _heads(found: Circuits) -> range:
-    return range(len(found.scores))
-
-
 def _strength(found: Circuits, head: int) -> float:
     return math.hypot(size(found.scores[head]), size(found.values[head]))
 
@@ -289,7 +285,7 @@ def _costs(first: Circuits, second: Circuits) -> Array:
 
 
 def _parts(first: Circuits, second: Circuits) -> Iterator[Part]:
-    for head in _heads(first):
+    for head in range(len(first.scores)):
         for kind, rows in first.blocks:
             for other, columns in first.blocks:
                 place = (head, rows, columns)

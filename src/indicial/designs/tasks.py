@@ -108,14 +108,6 @@ class Task:
         return "".join(self.tokens[n] for n in tokens)
 
 
-def _own(tokens: tuple[int, ...]) -> list[int | None]:
-    return list(tokens)
-
-
-def _first(tokens: tuple[int, ...]) -> list[int | None]:
-    return [tokens[0]] * len(tokens)
-
-
 def _once(tokens: tuple[int, ...]) -> list[int | None]:
     return [None, *(0 if tokens.count(n) == 1 else 1 for n in tokens[1:])]
 
@@ -125,8 +117,8 @@ LETTERS = ("A", "B", "C")
 TASKS = {
     made.name: made
     for made in (
-        Task("content", LETTERS, LETTERS, 6, _own),
-        Task("position", LETTERS, LETTERS, 4, _first),
+        Task("content", LETTERS, LETTERS, 6, list),
+        Task("position", LETTERS, LETTERS, 4, lambda tokens: [tokens[0]] * len(tokens)),
         Task("unique", ("*", *LETTERS), ("unique", "repeated"), 4, _once, front=(0,)),
     )
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from indicial.exercises.gaps import BLANK, Exercise, Line, Unit
+from indicial.exercises.gaps import BLANK, Exercise, Unit
 from indicial.notation.documents import read_text
 from indicial.sheets.making import (
     METADATA,
@@ -51,13 +51,9 @@ def block_text(exercise: Exercise, unit: Unit, answers: Mapping[str, str] | None
     text, at, found = exercise.source.text, unit.start, ""
     for line in unit.lines:
         filled = [(answers or {}).get(gap.label) or BLANK for gap in line.gaps]
-        found += text[at : line.start] + line.filled(filled) + _label(line)
+        found += text[at : line.start] + line.filled(filled) + f"  # {line.labels}"
         at = line.end
     return found + text[at : unit.end]
-
-
-def _label(line: Line) -> str:
-    return f"  # {line.labels}"
 
 
 def markdown(exercise: Exercise, answers: Mapping[str, str] | None = None) -> str:

@@ -19,7 +19,7 @@ from indicial.compile.ground import private
 from indicial.compile.module.module import ProgramModule
 from indicial.data.columns.codings import tokens_by_name
 from indicial.data.corpus import Data
-from indicial.data.prepare import find_data
+from indicial.data.prepare import find_again, open_data
 from indicial.data.sources import Sentences
 from indicial.data.tokenizers import Ints, Tokenizer
 from indicial.data.world import World
@@ -100,7 +100,7 @@ def rows_for(
 
 def _own(run: Run) -> Data:
     """The data of the run, prepared as in training."""
-    found = find_data(run.description.data)
+    found = find_again(run.description.data, open_data)
     if found is not None:
         return found
     kept = Settings.kept(run.description.settings)

@@ -115,16 +115,14 @@ def compare(
     if text is not None:
         raise IndicialError("text is for two designs: the example on which weights are shown")
     words = [os.fspath(one) if isinstance(one, str | os.PathLike) else repr(one) for one in models]
-    asked = parameters if parameters is None or isinstance(parameters, str) else _joined(parameters)
+    asked = str(parameters) if isinstance(parameters, int) else parameters
+    if asked is not None and not isinstance(asked, str):
+        asked = ",".join(map(str, asked))
     return compare_models(
         words, Settings.read(settings), parameters=asked, seeds=seeds,
         tokens_budget=None if tokens_budget is None else str(tokens_budget),
         out=out, workers=workers, quiet=quiet,
     )  # fmt: skip
-
-
-def _joined(numbers: int | Sequence[int]) -> str:
-    return str(numbers) if isinstance(numbers, int) else ",".join(map(str, numbers))
 
 
 def compare_models(

@@ -128,7 +128,7 @@ class Scores:
         return {name: value for name, value in found.items() if value is not None}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class About:
     """What there is to tell of a task before the first step."""
 

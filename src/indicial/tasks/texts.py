@@ -29,7 +29,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -117,14 +117,10 @@ class Texts(Language):
 
     @property
     def about(self) -> About:
-        told = super().about
         listed = ", ".join(f"{name} {share:g}" for name, share in self.objective.items())
         lengths = np.diff(np.append(self.data.train.starts, len(self.data.train)))
-        rows = float(np.minimum(lengths, self.most).mean())
-        return About(
-            told.data, told.tokenizer, told.tokens, told.validation_tokens,
-            tokens_per_row=rows, says=f"objectives: {listed}",
-        )  # fmt: skip
+        rows, says = float(np.minimum(lengths, self.most).mean()), f"objectives: {listed}"
+        return replace(super().about, entropy=None, tokens_per_row=rows, says=says)
 
     def describe(self) -> Mapping[str, Any]:
         return {

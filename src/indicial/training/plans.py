@@ -63,7 +63,6 @@ def make_plan(
     end: int | None = None,
 ) -> Plan:
     """What is told before the first step, which is to be the one after `first`; `end` is the last."""
-    about = task.about
     end = end or choices.max_steps
     seconds = None
     if per_step is not None:
@@ -74,10 +73,6 @@ def make_plan(
         folder=folder,
         parameters=sum(p.numel() for p in module.parameters()),
         sizes=module.sizes.known,
-        data=about.data,
-        tokenizer=about.tokenizer,
-        tokens=about.tokens,
-        validation_tokens=about.validation_tokens,
         batch_size=choices.batch_size,
         accumulate=choices.accumulate,
         context=choices.context,
@@ -88,9 +83,5 @@ def make_plan(
         learning_rate=choices.learning_rate,
         device=choices.device,
         precision=choices.precision,
-        entropy=about.entropy,
-        terms=about.terms,
-        tokens_per_row=about.tokens_per_row,
-        says=about.says,
-        padding=about.padding,
+        **vars(task.about),
     )

@@ -20,7 +20,7 @@ from itertools import pairwise
 
 from indicial.compile.module.sizes import data_lengths, parameters
 from indicial.program.explain.facts import tie
-from indicial.program.ir import Affine, Axis, Code, Softmax
+from indicial.program.ir import Affine, Code, Softmax
 from indicial.tasks.predictions import token_inputs
 
 PART = 32
@@ -113,12 +113,8 @@ def _heads(code: Code, lengths: set[str]) -> set[str | None]:
         )
         if attention:
             axes = code.tensors[statement.target].axes
-            found |= {a.extent.name for a in axes if not _among(a, lengths)}
+            found |= {a.extent.name for a in axes if not a.extent.names & lengths}
     return found
-
-
-def _among(axis: Axis, lengths: set[str]) -> bool:
-    return bool(axis.extent.names & lengths)
 
 
 def _parts(code: Code, heads: set[str]) -> set[str]:

@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 
 from indicial.data.columns.batches import Columns
 from indicial.data.columns.binding import Slot
-from indicial.data.columns.preparing import find_columns, open_columns, prepare_columns
+from indicial.data.columns.preparing import open_columns, prepare_columns
 from indicial.data.corpus import Data
 from indicial.data.making import Cut
 from indicial.data.parts import checked_fraction
-from indicial.data.prepare import WORLD_SIZE, find_data, open_data, prepare_data
+from indicial.data.prepare import WORLD_SIZE, find_again, open_data, prepare_data
 from indicial.data.questions import is_text, looked_up
 from indicial.data.sources import is_gone
 from indicial.program.messages import IndicialError
@@ -120,7 +120,7 @@ def read_run_columns(
     gone = next((name for name in names if is_gone(name)), None)
 
     def prepare() -> Columns:
-        found = find_columns(run.description.data) if gone or not said.data else None
+        found = find_again(run.description.data, open_columns) if gone or not said.data else None
         if found is None and gone:
             raise IndicialError(
                 f"{run.folder} was trained on {gone}, which is gone, and what was made of it is no "
@@ -155,7 +155,7 @@ def read_run_data(
         return read_data(settings, tell, tokenizer, processes, cut, marked)
 
     def prepare() -> Data:
-        found = find_data(run.description.data)
+        found = find_again(run.description.data, open_data)
         if found is not None:
             if gone:
                 tell(f"note: {gone[0]} is gone; the tokens that were made of it are still there")

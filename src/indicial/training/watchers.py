@@ -20,11 +20,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from indicial.tasks.task import Scores
+from indicial.tasks.task import About, Scores
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, kw_only=True)
+class Plan(About):
     """What is going to happen, known before the first step."""
 
     model: str
@@ -33,13 +33,6 @@ class Plan:
     folder: Path
     parameters: int
     sizes: Mapping[str, int]
-    data: str
-    """The data in a few words: `names.txt, 32,033 documents`."""
-    tokenizer: str
-    """`characters, V = 28`."""
-    tokens: int
-    """Tokens of the training part."""
-    validation_tokens: int
     batch_size: int
     accumulate: int
     context: int
@@ -53,16 +46,6 @@ class Plan:
     learning_rate: float
     device: str
     precision: str
-    entropy: float | None = None
-    """Nats per word that no model can go below, where the truth is known."""
-    terms: tuple[str, ...] = ()
-    """The names of the terms that the loss is a sum of."""
-    tokens_per_row: float | None = None
-    """On average, where rows differ in length."""
-    says: str = ""
-    """What the equations are for."""
-    padding: float | None = None
-    """Of the places of a batch, where rows differ in length."""
 
     @property
     def tokens_per_step(self) -> float:

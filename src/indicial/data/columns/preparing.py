@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -27,10 +26,10 @@ from indicial.data.columns.learning import Wishes, learn
 from indicial.data.columns.tables import Bad, Table
 from indicial.data.columns.worlds import Made, made_parts
 from indicial.data.corpus import open_array
-from indicial.data.making import COUNTS, EVERY, Cut
+from indicial.data.making import COUNTS, Cut, reported
 from indicial.data.prepare import FRACTION
 from indicial.data.split import MARKS, mark
-from indicial.data.store import checksums, find, stored
+from indicial.data.store import checksums, stored
 from indicial.data.tokenizers import Ints
 from indicial.program.messages import IndicialError
 
@@ -95,17 +94,6 @@ def prepare_columns(
     return open_columns(folder, description)
 
 
-def find_columns(description: Mapping[str, Any], cache: Path | None = None) -> Columns | None:
-    """The columns that a run describes, as they were prepared for it, if they are still on disk."""
-    key = description.get("stored")
-    folder = find(key, cache) if isinstance(key, str) else None
-    if folder is None:
-        return None
-    data = open_columns(folder, dict(description))
-    known = [description[part]["digest"] for part in ("train", "validation")]
-    return data if known == [data.train.digest, data.validation.digest] else None
-
-
 def open_columns(folder: Path, description: dict[str, Any]) -> Columns:
     """Columns that are prepared already, perhaps by another process."""
     codings = load_codings(folder)
@@ -167,7 +155,7 @@ class Making:
         save_codings(folder, codings)
         counts: dict[str, Any] = {"split": self._split, "notes": []}
         for part in ("train", "validation"):
-            rows = _reported(self._rows(part), self.bound.name, self.tell)
+            rows = reported(self._rows(part), self.bound.name, self.tell, "rows")
             written = _write(folder, part, self.slots, codings, rows)
             name = "training" if part == "train" else "validation"
             if not written.rows:
@@ -227,16 +215,6 @@ def true_nats(bound: Bound | float) -> float | None:
     """What the true distribution loses on a part, where it is known."""
     tables = [] if isinstance(bound, float) else [t for s in bound.strands for t in s.tables]
     return tables[0].nats if len(tables) == 1 and isinstance(tables[0], Made) else None
-
-
-def _reported(rows: Iterator[Row], name: str, tell: Callable[[str], None] | None) -> Iterator[Row]:
-    """The same rows; says now and then how far they are."""
-    last = time.monotonic()
-    for number, row in enumerate(rows, 1):
-        yield row
-        if tell and time.monotonic() - last > EVERY:
-            last = time.monotonic()
-            tell(f"reading {name}: {number:,} rows so far")
 
 
 def _content(cell: object) -> str:

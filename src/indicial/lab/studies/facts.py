@@ -120,10 +120,10 @@ class FactsStudy(Study):
         ]
 
     def trials(self, folder: Path) -> list[Trial]:
-        return [training(one.folder, self._settings(one, folder)) for one in self._all()]
-
-    def _all(self) -> list[Subject]:
-        return [*self.often(), *self.many()]
+        return [
+            training(one.folder, self._settings(one, folder))
+            for one in [*self.often(), *self.many()]
+        ]
 
     def _settings(self, one: Subject, folder: Path) -> Settings:
         """Every row is read once: how often a fact comes is how often it stands in the table."""
