@@ -42,7 +42,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,6 +88,11 @@ def _rounds(key: int) -> list[tuple[np.uint64, np.uint64]]:
     return [(np.uint64(first | 1), np.uint64(second)) for (first,), (second,) in numbers]
 
 
+def token_type(size: int) -> type[np.uint16] | type[np.uint32]:
+    """The smallest type that holds a vocabulary of this size."""
+    return np.uint16 if size <= 1 << 16 else np.uint32
+
+
 @dataclass(frozen=True)
 class Corpus:
     """One part of the data as tokens: `len(corpus)` of them, in `corpus.documents` documents."""
@@ -105,6 +110,22 @@ class Corpus:
     """SHA-256 of tokens and starts: a run keeps it, to notice on resume that its data changed."""
     items: tuple[int, ...] = ()
     """How many documents each file or folder has that was named; they stand in this order."""
+
+    @staticmethod
+    def opened(
+        folder: Path, part: str, counts: Mapping[str, Any], vocabulary: int, digest: str = ""
+    ) -> Corpus:
+        """What `write_tokens` has written of a part, with what it counted."""
+        return Corpus(
+            tokens=open_array(folder / f"{part}.tokens", token_type(vocabulary)),
+            starts=open_array(folder / f"{part}.starts", np.int64),
+            characters=counts["characters"],
+            bytes=counts["bytes"],
+            words=counts["words"],
+            unknown=counts["unknown"],
+            digest=digest,
+            items=tuple(counts["items"]),
+        )
 
     def __len__(self) -> int:
         return len(self.tokens)

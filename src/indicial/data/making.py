@@ -31,6 +31,7 @@ from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
+from indicial.data.corpus import token_type
 from indicial.data.documents import Piece
 from indicial.data.parts import Parts
 from indicial.data.sources import Sentences, Source
@@ -41,11 +42,6 @@ from indicial.program.messages import IndicialError
 HELD = 1 << 20
 EVERY = 5.0
 """Seconds between two reports of how far the work is."""
-
-
-def token_type(size: int) -> type[np.uint16] | type[np.uint32]:
-    """The smallest type that holds a vocabulary of this size."""
-    return np.uint16 if size <= 1 << 16 else np.uint32
 
 
 def write_tokens(

@@ -16,11 +16,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from indicial.data.columns.batches import Columns
-from indicial.data.corpus import Corpus, Data, open_array
-from indicial.data.making import COUNTS, Cut, Making, token_type
+from indicial.data.corpus import Corpus, Data
+from indicial.data.making import COUNTS, Cut, Making
 from indicial.data.parts import Parts, find_parts
 from indicial.data.store import checksums, find, stored
 from indicial.data.tokenizers import FILE, KINDS, MARK, Marked, Tokenizer, load_tokenizer
@@ -156,16 +154,8 @@ def _counts(folder: Path) -> dict[str, Any]:
 def _corpus(folder: Path, part: str, counts: dict[str, Any], tokenizer: Tokenizer) -> Corpus:
     sums = checksums(folder)
     both = sums[f"{part}.tokens"] + sums[f"{part}.starts"]
-    return Corpus(
-        tokens=open_array(folder / f"{part}.tokens", token_type(tokenizer.size)),
-        starts=open_array(folder / f"{part}.starts", np.int64),
-        characters=counts["characters"],
-        bytes=counts["bytes"],
-        words=counts["words"],
-        unknown=counts["unknown"],
-        digest=hashlib.sha256(both.encode()).hexdigest(),
-        items=tuple(counts["items"]),
-    )
+    digest = hashlib.sha256(both.encode()).hexdigest()
+    return Corpus.opened(folder, part, counts, tokenizer.size, digest)
 
 
 def _description(parts: Parts, counts: dict[str, Any], tokenizer: Tokenizer) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,6 +84,24 @@ class Answer:
         return found
 
 
+def stacked(
+    slots: Iterable[Slot],
+    codings: Mapping[str, Coding],
+    rows: Sequence[Mapping[str, Ints]],
+    device: torch.device | str = "cpu",
+) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+    """What a module reads of some rows, from what is stored of each: padded, and their lengths."""
+    inputs: dict[str, torch.Tensor] = {}
+    lengths: dict[str, torch.Tensor] = {}
+    for slot in slots:
+        held = Held.of(slot, codings[slot.name], [row[slot.name] for row in rows])
+        padded, long = held.take(np.arange(len(rows)))
+        inputs[slot.name] = torch.from_numpy(np.ascontiguousarray(padded)).to(device)
+        if long is not None and slot.length is not None:
+            lengths[slot.length] = torch.from_numpy(long).to(device)
+    return inputs, lengths
+
+
 class Answerer:
     """The module of a run, with how the cells of its inputs become numbers."""
 
@@ -137,7 +155,9 @@ class Answerer:
             order = sorted(encoded, key=lambda row: self._length(encoded[row]))
             for at in range(0, len(order), TOGETHER):
                 several = order[at : at + TOGETHER]
-                inputs, lengths = self._batch([encoded[row] for row in several])
+                device = next(self.module.parameters()).device
+                stored = [encoded[row] for row in several]
+                inputs, lengths = stacked(self.form.given, self.codings, stored, device)
                 if self.form.kind == SEQUENCE:
                     made = self._texts(several, inputs, lengths, prompt, settings)
                 else:
@@ -216,21 +236,6 @@ class Answerer:
 
     def _length(self, encoded: Mapping[str, Ints]) -> int:
         return sum(len(encoded[slot.name]) for slot in self.given if slot.length is not None)
-
-    def _batch(
-        self, rows: Sequence[Mapping[str, Ints]]
-    ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-        """The inputs of some rows side by side, and their lengths."""
-        device = next(self.module.parameters()).device
-        inputs: dict[str, torch.Tensor] = {}
-        lengths: dict[str, torch.Tensor] = {}
-        for slot in self.form.given:
-            held = Held.of(slot, self.codings[slot.name], [row[slot.name] for row in rows])
-            padded, long = held.take(np.arange(len(rows)))
-            inputs[slot.name] = torch.from_numpy(np.ascontiguousarray(padded)).to(device)
-            if long is not None and slot.length is not None:
-                lengths[slot.length] = torch.from_numpy(long).to(device)
-        return inputs, lengths
 
     # ------------------------------------------------------------------ texts
 

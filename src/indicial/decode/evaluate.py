@@ -23,9 +23,9 @@ import numpy as np
 
 from indicial.compile.ground import private
 from indicial.compile.module.module import ProgramModule
-from indicial.data.corpus import Corpus, Data, open_array
+from indicial.data.corpus import Corpus, Data
 from indicial.data.documents import DOCUMENTS
-from indicial.data.making import token_type, write_tokens
+from indicial.data.making import write_tokens
 from indicial.data.sources import Files, Names, Sentences, open_source
 from indicial.data.tokenizers import Tokenizer
 from indicial.data.world import World
@@ -186,15 +186,7 @@ def encoded(source: Files | Sentences, tokenizer: Tokenizer, folder: Path) -> Co
     counts = write_tokens(folder, "all", source.pieces(), tokenizer)
     if counts["tokens"] < 2 or not counts["characters"]:
         raise IndicialError(f"there is no text in {source.name}")
-    return Corpus(
-        tokens=open_array(folder / "all.tokens", token_type(tokenizer.size)),
-        starts=open_array(folder / "all.starts", np.int64),
-        characters=counts["characters"],
-        bytes=counts["bytes"],
-        words=counts["words"],
-        unknown=counts["unknown"],
-        digest="",
-    )
+    return Corpus.opened(folder, "all", counts, tokenizer.size)
 
 
 def task_on(data: Data, run: Run, module: ProgramModule, context: int | None) -> Language:

@@ -24,13 +24,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
-from indicial.data.columns.batches import Held
-from indicial.data.columns.binding import Slot
 from indicial.data.columns.codings import Coding, Text
 from indicial.data.questions import Index, between, is_text, opened, parted
 from indicial.data.sources import Files, is_gone, open_source
 from indicial.data.tokenizers import EOS
-from indicial.decode.answers import Answer, Progress
+from indicial.decode.answers import Answer, Progress, stacked
 from indicial.decode.settings import Decoding
 from indicial.decode.tokens import generate_tokens
 from indicial.program.messages import IndicialError
@@ -112,23 +110,16 @@ class Librarian:
 
     # ------------------------------------------------------------------ what is read
 
-    def _slot(self, name: str) -> Slot:
-        return next(slot for slot in self.form.slots if slot.name == name)
-
     def _inputs(self, module: ProgramModule, texts: Sequence[str]) -> tuple[Any, Any]:
         """The one text that a part of the program reads, for several rows."""
-        predicted = self.form.read.token.name if self.form.read is not None else None
-        inputs, lengths = {}, {}
-        for tensor in module.code.tensors.values():
-            if tensor.role != "input" or tensor.name == predicted:
-                continue
-            slot, coding = self._slot(tensor.name), self.codings[tensor.name]
-            held = Held.of(slot, coding, [coding.encode(t)[: self.context] for t in texts])
-            padded, long = held.take(np.arange(len(texts)))
-            inputs[slot.name] = torch.from_numpy(np.ascontiguousarray(padded))
-            if long is not None and slot.length is not None:
-                lengths[slot.length] = torch.from_numpy(long)
-        return inputs, lengths
+        read = self.form.read.token.name if self.form.read is not None else None
+        names = [t.name for t in module.code.tensors.values() if t.role == "input"]
+        slots = [slot for slot in self.form.slots if slot.name in names and slot.name != read]
+        encoded = [
+            {slot.name: self.codings[slot.name].encode(text)[: self.context] for slot in slots}
+            for text in texts
+        ]
+        return stacked(slots, self.codings, encoded)
 
     def _vectors(self, parts: Sequence[tuple[str, Any]], texts: Sequence[str]) -> dict[str, Any]:
         found: dict[str, list[torch.Tensor]] = {name: [] for name, _ in parts}

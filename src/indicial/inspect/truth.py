@@ -27,7 +27,7 @@ from indicial.data.world import Phrasebook, tables, world_table
 from indicial.data.world.captions import judge
 from indicial.data.world.drawing import PointingScore, owners
 from indicial.data.world.phrasebook import AlignmentScore, is_right, read_links
-from indicial.decode.answers import Answerer
+from indicial.decode.answers import Answerer, stacked
 from indicial.inspect.attention import Attention, attentions
 from indicial.inspect.subjects import shift
 from indicial.program.messages import IndicialError
@@ -150,17 +150,8 @@ class _Reader:
         self, rows: Sequence[Mapping[str, Any]], slots: Sequence[Slot]
     ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
         """What the module reads of some rows, padded, with the length of each."""
-        inputs: dict[str, torch.Tensor] = {}
-        lengths: dict[str, torch.Tensor] = {}
-        for slot in slots:
-            coding = self.codings[slot.name]
-            encoded = [coding.encode(row[slot.name]) for row in rows]
-            if slot.length is not None:
-                lengths[slot.length] = torch.tensor([len(one) for one in encoded])
-                longest = max(map(len, encoded))
-                encoded = [np.pad(one, (0, longest - len(one))) for one in encoded]
-            inputs[slot.name] = torch.from_numpy(coding.numbers(np.stack(encoded)))
-        return inputs, lengths
+        stored = [{s.name: self.codings[s.name].encode(row[s.name]) for s in slots} for row in rows]
+        return stacked(slots, self.codings, stored)
 
     def _weights(
         self,
