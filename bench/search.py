@@ -36,7 +36,7 @@ import torch.optim  # noqa: F401
 
 from indicial import cli
 from indicial.data.documents import lines_are
-from indicial.training import clock, plans
+from indicial.training import clock, starting
 from indicial.training.curves import Curves
 from indicial.training.watchers import Watcher
 
@@ -216,7 +216,7 @@ def indicial(*words: object) -> str:
             os.dup2(printed.fileno(), 1)
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
             clock.now = time.process_time
-            plans.REHEARSAL = 0.3
+            starting.REHEARSAL = 0.3
             Curves.ended = Watcher.ended  # type: ignore[method-assign]  # nobody looks at them
             status = 1
             try:

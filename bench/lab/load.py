@@ -21,7 +21,7 @@ from time import monotonic, process_time, sleep
 
 from bench.lab.serving import Client, lab
 from indicial import library
-from indicial.page.answers import answer
+from indicial.page.wire import answer
 
 PAUSE = 0.5
 AGAIN = 5

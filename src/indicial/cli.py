@@ -23,9 +23,7 @@ from indicial.commands import (
     explain,
     export,
     generate,
-    inspect,
     lab,
-    lsp,
     notebook,
     plot,
     report,
@@ -61,14 +59,12 @@ COMMANDS = [
     generate,
     evaluate,
     compare,
-    inspect,
     attend,
     design,
     study,
     export,
     report,
     lab,
-    lsp,
 ]
 """In the order in which `--help` lists them; each adds its commands to the parser."""
 

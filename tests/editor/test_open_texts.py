@@ -3,9 +3,8 @@
 import asyncio
 from typing import Any
 
-from indicial.editor.findings import Diagnostic, Findings
 from indicial.editor.open_texts import Open
-from indicial.editor.texts import Text
+from indicial.editor.texts import Diagnostic, Findings, Text
 from indicial.editor.worker import Lost
 
 

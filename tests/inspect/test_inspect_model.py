@@ -10,12 +10,14 @@ from indicial import load
 from indicial.compile.module.module import ProgramModule
 from indicial.data.tokenizers import make_tokenizer
 from indicial.inspect.gradients import TARGETS, Jacobian, fitted, gradients_through_time, jacobians
-from indicial.inspect.neighbours import frequent, nearest, tokens_of
 from indicial.inspect.statistics import (
     activation_statistics,
+    frequent,
+    nearest,
     parameter_statistics,
     saturations,
     statistics,
+    tokens_of,
 )
 from indicial.program.messages import IndicialError
 from tests.compile.module.modules import random

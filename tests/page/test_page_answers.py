@@ -8,10 +8,9 @@ import pytest
 from indicial import library
 from indicial.library.loading import load
 from indicial.page import protocol
-from indicial.page.answers import ANSWERS, answer
 from indicial.page.protocol import QUESTIONS
 from indicial.page.server import HERE
-from indicial.page.wire import checked, typescript
+from indicial.page.wire import ANSWERS, answer, checked, typescript
 from indicial.program.explain.places import Descriptions, places
 from indicial.program.messages import IndicialError
 

@@ -15,9 +15,8 @@ from indicial.data.world.phrasebook import read_links
 from indicial.decode.answers import Answerer
 from indicial.inspect.arcs import Link, heads_of
 from indicial.page import runs
-from indicial.page.answers import answer
 from indicial.page.protocol import QUESTIONS
-from indicial.page.wire import checked
+from indicial.page.wire import answer, checked
 from tests.inspect.test_truth import CAPTIONS
 from tests.training.test_parsing import PARSER, conllu
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from indicial.designs.hand import hand
-from indicial.page.answers import answer
 from indicial.page.protocol import QUESTIONS
-from indicial.page.wire import checked
+from indicial.page.wire import answer, checked
 
 
 def asked(name: str, **question: object) -> Any:

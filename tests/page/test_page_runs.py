@@ -11,9 +11,8 @@ import pytest
 
 from indicial.decode import generate
 from indicial.page import runs
-from indicial.page.answers import answer
 from indicial.page.protocol import QUESTIONS
-from indicial.page.wire import checked
+from indicial.page.wire import answer, checked
 from indicial.training.run import Run
 from tests.decode.runs import make_run
 

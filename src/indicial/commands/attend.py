@@ -3,6 +3,10 @@
 $ indicial attend runs/people "Anna knows Ben"
 $ indicial attend runs/translation "Anna kennt Ben" --target "Anna knows Ben"
 $ indicial trace runs/people "Anna knows Ben" --want alpha,h
+
+The command `inspect`: what goes on inside the model of a run.
+
+$ indicial inspect runs/book --words king,queen
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from indicial.commands.arguments import (
     forcing,
     given_inputs,
     pair,
+    weights,
 )
 from indicial.program.messages import IndicialError
 from indicial.program.terminal import raw
@@ -31,6 +36,59 @@ if TYPE_CHECKING:
     from indicial.inspect.columns import Seen
     from indicial.inspect.subjects import Subject
     from indicial.training.run import Run
+
+
+INSPECT = """\
+Looks inside the model of a run, while it reads texts of its validation part.
+
+  indicial inspect runs/book
+  indicial inspect runs/book --words king,queen
+  indicial inspect runs/book --data other.txt --out pictures
+
+It tells how gradients grow or vanish over the steps, the eigenvalues of what
+one step does to the state, which units are saturated, the size of parameters
+and activations, and which words the model treats as alike. Two pictures are
+drawn: gradients.png and eigenvalues.png (and as .svg), into the run or --out.
+
+exit status: 0, 2 for wrong usage.
+"""
+
+
+def _add_inspect(commands: Commands[Any]) -> None:
+    parser = command(commands, "inspect", "look inside a trained model", INSPECT, _inspect)
+    parser.add_argument("run_folder", metavar="RUN", help="the folder of a run")
+    parser.add_argument("--data", nargs="+", metavar="PATH",
+                        help="texts to look with (the validation part of the run)")  # fmt: skip
+    parser.add_argument("--field", metavar="NAME", help="the field or column that holds the text")
+    parser.add_argument("--words", default="", metavar="A,B,C",
+                        help="whose nearest words to show (those that come most often)")  # fmt: skip
+    parser.add_argument("--out", metavar="FOLDER", help="where the pictures go (the run)")
+    forcing(parser)
+    weights(parser)
+    parser.add_argument("--json", action="store_true", help="all numbers as JSON")
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    from indicial.inspect.findings import PICTURES, inspect_run, page
+    from indicial.training.run import Run
+
+    run = Run.open(options.run_folder)
+    folder = Path(options.out) if options.out is not None else run.folder
+    check_outputs(options, {"out": [folder / name for name in PICTURES]})
+    words = [word.strip() for word in options.words.split(",") if word.strip()]
+    found = inspect_run(
+        run, options.data, field=options.field, words=words, checkpoint=options.checkpoint
+    )
+    paths = found.draw(folder)
+    if options.json:
+        told = {**found.to_json(), "pictures": [str(path) for path in paths]}
+        print(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))
+    else:
+        print(page(found))
+        if paths:
+            print("\npictures: " + ", ".join(str(path) for path in paths if path.suffix == ".png"))
+    return 0
+
 
 ATTEND = """\
 Shows what each head of a model looks at on a text: a row for each place, with
@@ -74,7 +132,8 @@ ROWS = 64
 
 
 def add(commands: Commands[Any]) -> None:
-    """Adds both to the parser of `indicial`."""
+    """Adds all three to the parser of `indicial`."""
+    _add_inspect(commands)
     attend = command(commands, "attend", "show what the heads of a model look at", ATTEND, _attend)
     _subject(attend)
     attend.add_argument("--layer", type=int, metavar="N", help="this layer only")

@@ -15,7 +15,8 @@ from indicial.commands.design import design_meant
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
-    from indicial.export.onnx_file import OnnxExport, OnnxFile, Port
+    from indicial.export.checking import OnnxFile, Port
+    from indicial.export.onnx_file import OnnxExport
 
 EXPORT = """\
 Writes the model of a run, or a design, as files that run without Indicial.

@@ -3,6 +3,10 @@
 $ indicial lab
 $ indicial lab model.eq
 $ indicial lab runs/cell-people-1
+
+The command `lsp`.
+
+$ indicial lsp        # an editor starts it, and talks with it
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import socket
+import sys
 from typing import Any
 
 from indicial.commands.arguments import Commands, command
@@ -35,12 +40,13 @@ PORT = 8765
 
 
 def add(commands: Commands[Any]) -> None:
-    """Adds `lab` to the parser of `indicial`."""
+    """Adds `lab` and `lsp` to the parser of `indicial`."""
     parser = command(commands, "lab", "open equations and runs in the browser", LAB, _lab)
     parser.add_argument("what", nargs="*", metavar="FILE|MODEL|FOLDER|LINK", help="what to show")
     parser.add_argument("--port", type=int, metavar="N",
                         help=f"where to serve ({PORT}, or another that is free)")  # fmt: skip
     parser.add_argument("--no-browser", action="store_true", help="only print the link")
+    _add_lsp(commands)
 
 
 def _lab(options: argparse.Namespace) -> int:
@@ -87,3 +93,32 @@ def _free(wanted: int | None) -> int:
                 continue
             return int(door.getsockname()[1])
     raise IndicialError("no port is free")
+
+
+LSP = """\
+The language server: an editor starts it and talks with it over standard input
+and output. It shows mistakes as you type, what a name is and what an equation
+costs, completes, renames and formats. docs/editor.md says how to set up
+VS Code, Neovim, Emacs and Helix. It needs pygls:
+pip install "indicial[editor]"
+"""
+
+
+def _add_lsp(commands: Commands[Any]) -> None:
+    lsp = command(commands, "lsp", "check equations in an editor, as you type", LSP, _lsp)
+    lsp.add_argument("--stdio", action="store_true", help="accepted, since many editors say so")
+
+
+def _lsp(options: argparse.Namespace) -> int:
+    from indicial.program.terminal import raw
+
+    try:
+        from indicial.editor.server import serve
+    except ImportError as error:
+        raise IndicialError(
+            'the language server needs pygls: pip install "indicial[editor]"'
+        ) from error
+    stdout = raw(sys.stdout).buffer  # type: ignore[attr-defined]
+    sys.stdout = sys.stderr  # nothing that is printed gets between the answers
+    serve(sys.stdin.buffer, stdout)
+    return 0

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from indicial import library
-from indicial.editor.findings import FUNCTION, TENSOR, Findings
+from indicial.editor.texts import FUNCTION, TENSOR, Findings
 from indicial.notation.parse import parse_name
 from indicial.notation.printers import latex, plain, unicode
 from indicial.notation.signs import LATEX_LETTERS

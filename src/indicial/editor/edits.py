@@ -19,7 +19,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from indicial.editor.findings import BUILT, LETTER, MODEL, Occurrence
+from indicial.editor.texts import BUILT, LETTER, MODEL, Occurrence
 from indicial.notation.parse import parse_name, parse_text
 from indicial.notation.printers import latex, name_key, plain, unicode
 from indicial.notation.source import Span

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from indicial import library
-from indicial.editor.findings import BUILT, FUNCTION, LETTER, MODEL, TENSOR, Occurrence
+from indicial.editor.texts import BUILT, FUNCTION, LETTER, MODEL, TENSOR, Occurrence
 from indicial.notation import syntax as s
 from indicial.notation.commands import interpret_commands
 from indicial.notation.documents import Document

@@ -17,8 +17,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from indicial.editor.findings import Findings
-from indicial.editor.texts import Edit, Position, Text, before, moved, touched
+from indicial.editor.texts import Edit, Findings, Position, Text, before, moved, touched
 from indicial.editor.worker import Lost, Worker
 
 PAUSE = 0.12

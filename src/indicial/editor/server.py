@@ -23,10 +23,9 @@ from pygls.uris import from_fs_path, to_fs_path
 from indicial import __version__, library
 from indicial.editor.completing import completions
 from indicial.editor.edits import CannotRename, at, renamed, together
-from indicial.editor.findings import MODEL, Diagnostic, Occurrence
 from indicial.editor.messages import Protocol
 from indicial.editor.open_texts import Known, Open, Workers
-from indicial.editor.texts import Text
+from indicial.editor.texts import MODEL, Diagnostic, Occurrence, Text
 from indicial.editor.worker import Lost
 
 SOON, WHOLE = 1.0, 60.0

@@ -76,8 +76,8 @@ class Worker:
 def serve(asked: BinaryIO, answered: BinaryIO) -> None:
     """Answers until nobody asks any more: who has started this process may be gone."""
     from indicial.editor.edits import formatted
-    from indicial.editor.findings import Findings
     from indicial.editor.reading import find, try_the_claims
+    from indicial.editor.texts import Findings
 
     known: dict[str, Callable[..., Any]] = {
         "find": find,

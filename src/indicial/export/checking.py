@@ -24,8 +24,9 @@ The file is run with onnxruntime; the module runs as Indicial runs it, with its 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,10 +35,6 @@ from indicial.compile.module.module import ProgramModule
 from indicial.export.stepping import Steps
 from indicial.export.torch_file import TorchFile
 from indicial.program.messages import IndicialError
-
-if TYPE_CHECKING:
-    from indicial.export.onnx_file import OnnxFile, Port
-
 
 TRIES = ((5, 7), (1, 1), (2, 12))
 """Batch and length; none of them is what is traced."""
@@ -135,6 +132,25 @@ def read_model(path: Path) -> Any:
 def listed(out: Any) -> list[torch.Tensor]:
     """What a call gives, one output or several."""
     return list(out) if isinstance(out, tuple) else [out]
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or an output: its name, its type, its shape."""
+
+    name: str
+    type: str
+    shape: tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class OnnxFile:
+    """A file that was run: `difference` is how far it was from the module, at other sizes."""
+
+    path: Path
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    difference: float
 
 
 def check_forward(

@@ -28,7 +28,14 @@ import torch
 from torch import nn
 
 from indicial.compile.module.module import ProgramModule
-from indicial.export.checking import listed, random_step, random_texts
+from indicial.export.checking import (
+    OnnxFile,
+    check_forward,
+    check_step,
+    listed,
+    random_step,
+    random_texts,
+)
 from indicial.export.scan import scanned
 from indicial.export.stepping import Steps, walks
 from indicial.export.torch_file import TorchFile, torch_file
@@ -39,25 +46,6 @@ PACKAGES = ("onnx", "onnxruntime", "onnxscript")
 LARGE = 1_500_000_000
 """Bytes of parameters that no longer fit into one file of 2 GB."""
 BATCH, LENGTH, PAST = "batch", "length", "past"
-
-
-@dataclass(frozen=True)
-class Port:
-    """An input or an output: its name, its type, its shape."""
-
-    name: str
-    type: str
-    shape: tuple[str | int, ...]
-
-
-@dataclass(frozen=True)
-class OnnxFile:
-    """A file that was run: `difference` is how far it was from the module, at other sizes."""
-
-    path: Path
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
-    difference: float
 
 
 @dataclass(frozen=True)
@@ -122,8 +110,6 @@ class _Exporter:
         return self.file.steps if isinstance(self.file.steps, Steps) else None
 
     def export(self) -> OnnxExport:
-        from indicial.export.checking import check_forward, check_step
-
         files, missing = [], []
         step = None
         path = step_path(self.path)

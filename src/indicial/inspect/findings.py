@@ -32,13 +32,16 @@ from typing import Any
 import numpy as np
 
 from indicial.inspect.gradients import Gradient, Jacobian, gradients_through_time, jacobians
-from indicial.inspect.neighbours import Neighbours, frequent, nearest, tokens_of
 from indicial.inspect.statistics import (
+    Neighbours,
     Saturation,
     Statistics,
     activation_statistics,
+    frequent,
+    nearest,
     parameter_statistics,
     saturations,
+    tokens_of,
 )
 from indicial.inspect.texts import rows_for, texts_for
 from indicial.program.messages import IndicialError

@@ -24,7 +24,7 @@ from indicial.data.sources import Sentences
 from indicial.data.tokenizers import Ints, Tokenizer
 from indicial.data.world import World
 from indicial.decode.evaluate import SENTENCES, encoded, open_for, task_on
-from indicial.inspect.neighbours import embedding
+from indicial.inspect.statistics import embedding
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of
 from indicial.training.run import Run

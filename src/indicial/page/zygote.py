@@ -21,7 +21,7 @@ import socket
 import sys
 from typing import Any
 
-LIGHT = ("indicial.page.answers",)
+LIGHT = ("indicial.page.wire",)
 HEAVY = (
     "torch", "indicial.compile.explain.gradient", "indicial.compile.explain.schedule_page",
     "indicial.compile.module.module", "indicial.claims.trying", "indicial.inspect.graph",
@@ -64,7 +64,7 @@ def main(door: socket.socket) -> None:
 
 def work(line: socket.socket) -> None:
     """Answers questions, one line of JSON each, until nobody asks any more."""
-    from indicial.page.answers import answer
+    from indicial.page.wire import answer
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     with open(os.devnull, "r+b") as nowhere:  # what a computation prints is not an answer

@@ -18,8 +18,19 @@ from typing import Any
 import numpy as np
 
 from indicial.lab.results import Result
-from indicial.lab.studies.means import LINES, Mean, axes_of, bars
-from indicial.lab.studies.study import Findings, Place, Say, Study, Terms, training, unfinished
+from indicial.lab.studies.study import (
+    LINES,
+    Findings,
+    Mean,
+    Place,
+    Say,
+    Study,
+    Terms,
+    axes_of,
+    bars,
+    training,
+    unfinished,
+)
 from indicial.lab.trials import Trial
 from indicial.training.settings import Settings
 
