@@ -6,6 +6,7 @@ import numpy as np
 
 from indicial import load
 from indicial.program import ir
+from indicial.program.lowering.cases import conjoin
 
 
 def test_brackets_in_an_index_multiply_out() -> None:
@@ -46,3 +47,31 @@ def test_a_batch_index_points_at_the_reading_beside_it() -> None:
     found = load("input x[t]\nz[t] = 2 x[t]\ny[b,t] = x[t] + 1").mistakes
     (warning,) = (m for m in found if m.code == "batch-index")
     assert [span.line for span, _ in warning.sites] == [3, 3]
+
+
+def test_a_softmax_and_a_one_hot_vector_without_an_index_are_along_the_last() -> None:
+    text = "input x[k,t,s]\ninput w[t] in V\na[k,t,s] = softmax x[k,t,s]\ny[t,v] = onehot(w[t])"
+    x = np.arange(24.0).reshape(2, 3, 4) % 5
+    found = load(text).interpret({"x": x, "w": [2, 0, 1]}, sizes={"V": 4})
+    np.testing.assert_allclose(found["a"], np.exp(x) / np.exp(x).sum(-1, keepdims=True))
+    np.testing.assert_array_equal(found["y"], np.eye(4)[[2, 0, 1]])
+
+
+def test_a_place_may_be_a_product_of_sizes() -> None:
+    text = "input x[k,j]\nrange n = 0..2 K J - 1\ny[n] = n\nz[k,j] = x[k,j] + y[2 K J - 1]"
+    found = load(text).interpret({"x": np.zeros((2, 3))})
+    np.testing.assert_array_equal(found["y"], np.arange(12))
+    np.testing.assert_array_equal(found["z"], np.full((2, 3), 11))
+
+
+def test_a_stride_on_the_left_and_a_size_that_is_said() -> None:
+    (error,) = load("y[2t] = 1").errors
+    assert (error.code, error.text) == ("index-form", "2t cannot be on the left")
+    said = load("size J = 4\ninput x[j]\ny[j] = x[j]")
+    assert said.code.sizes == {"J": 4} and not said.messages
+
+
+def test_one_condition_is_itself() -> None:
+    one, other = ir.Constant(1.0), ir.Constant(0.0)
+    assert conjoin([]) is None and conjoin([one]) is one
+    assert conjoin([one, other]) == ir.Apply("and", (one, other))

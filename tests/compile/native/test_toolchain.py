@@ -289,3 +289,8 @@ def test_kernels_for_another_processor(store: Path, monkeypatch: pytest.MonkeyPa
 def test_what_linux_says_of_the_processor() -> None:
     found = toolchain._processor()
     assert "MHz" not in found and "bogomips" not in found
+
+
+def test_a_compiler_that_cannot_be_started_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NativeError, match=r"cc does not run: .*No such file"):
+        toolchain._run([str(tmp_path / "cc")], "")

@@ -155,6 +155,8 @@ def test_what_is_read_at_pairs_has_a_part_of_its_own() -> None:
     text = "input x[j]\nh[j] = tanh(x[j] b[j])\ny[k,i] = h[(k,i)] c[i]\nz[j] = 2 h[j]"
     found = assert_gradient(code(text))
     assert any(isinstance(place, Flat) for s in found.statements for place in s.left)
+    beside = "input x[t,j]\nh[t,j] = tanh(x[t,j])\ny[t,k,i] = h[t,(k,i)] c[i]\nz[t,j] = 2 h[t,j]"
+    assert_gradient(code(beside), sizes=(2,))
 
 
 def test_a_product_over_two_indices() -> None:
