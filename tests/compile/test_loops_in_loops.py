@@ -122,3 +122,18 @@ def test_warping_however_it_begins(text: str) -> None:
     ways = Ways(indicial.load(f"input c[i,j]\n{text}").code, ["d"])
     for rows, columns in ((4, 3), (1, 3), (3, 1)):
         ways.agree({"I": rows, "J": columns}, members=3)
+
+
+STACKS = {
+    "a layer more": "g[ℓ,t,j] = σ(U[ℓ,j,I] h[ℓ+1,t-1,I] + h[ℓ,t,j])\n"
+    "h[ℓ+1,t,j] = tanh(g[ℓ,t,j] h[ℓ+1,t-1,j] + h[ℓ,t,j])",
+    "a layer fewer": "g[ℓ+1,t,j] = σ(U[ℓ,j,I] h[ℓ+1,t-1,I] + h[ℓ,t,j]) for ℓ < L-1\n"
+    "h[ℓ+1,t,j] = tanh(g[ℓ+1,t,j] h[ℓ+1,t-1,j] + h[ℓ,t,j])",
+}
+
+
+@pytest.mark.parametrize("text", STACKS.values(), ids=STACKS)
+def test_stacks_whose_parts_have_other_layers(text: str) -> None:
+    program = f"input x[t,j]\nh[0,t,j] = x[t,j]\n{text}\ny[t,j] = h[L,t,j]"
+    code = indicial.load(program).code
+    Ways(code, ["y"]).agree({name: SIZES[name] for name in code.sizes}, members=2)

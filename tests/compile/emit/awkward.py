@@ -26,6 +26,12 @@ PROGRAMS = {
         z[t,k] = Σ_{s=0}^{t} K[s,k] x[t-s,k]
         u[t,k] = Σ_{s < t} x[t-s,0] x[s,k]
     """,
+    "a stack whose inner part has a layer more": """
+        h[0,t,k] = x[t,k]
+        g[ℓ,t,k] = σ(U[ℓ,k,I] h[ℓ+1,t-1,I] + h[ℓ,t,k])
+        h[ℓ+1,t,k] = tanh(g[ℓ,t,k] h[ℓ+1,t-1,k] + h[ℓ,t,k])
+        y[t,k] = h[L,t,k]
+    """,
     "a guard in a recurrence": """
         h[t,k] = x[t,k] for t < 2
         h[t,k] = tanh(h[t-1,k] + h[t-2,k])

@@ -95,7 +95,10 @@ class OpenIf:
     """An open block `if …:`, and what is put back when it closes."""
 
     nodes: list[Node]
+    inner: Block
     outer: Block
+    whole: bool
+    """Whether a loop further out decides, so that of the innermost one it is all steps or none."""
     variables: dict[str, Variable]
     made: list[tuple[Store, Walked]]
 
@@ -148,7 +151,9 @@ class Conditions:
             return
         header = Line("if ", number(self.graph, "and", tests), ":")
         inner = Block(Scope(self.writing.block.scope), header)
-        self.test = OpenIf(tests, self.writing.block, dict(self.sizes.variables), [])
+        whole = bool(self.tests(fixed[:-1]))
+        variables = dict(self.sizes.variables)
+        self.test = OpenIf(tests, inner, self.writing.block, whole, variables, [])
         self.writing.add(Line())
         self.writing.add(inner)
         self.writing.stand(inner)
@@ -170,6 +175,10 @@ class Conditions:
         self.sizes.variables.update(test.variables)
         for store, walk in test.made:
             key = walk.key(store.target)
+            if test.whole and walk.entries:  # what reads the steps finds them all the same
+                zeros = self.zeros(store.definitions[0].array)
+                none = Assign(walk.entries, zeros, self.sizes.node(key), store.target)
+                test.outer.items.insert(test.outer.items.index(test.inner), none)
             store.definitions = [
                 Definition(d.order, Array(self.maybe(walk, key, d.array), d.array.bounds))
                 for d in store.definitions
@@ -178,9 +187,12 @@ class Conditions:
 
     def maybe(self, walk: Walked, key: Size, array: Array) -> Node:
         """An entry that need not be there."""
-        zeros = self.writing.torch.zeros(array.node.shape, array.node.kind)
+        zeros = self.zeros(array)
         arguments = self.writing.tensors.entries(walk), self.sizes.node(key), zeros
         return self.graph.make(".get", *arguments, shape=zeros.shape, kind=zeros.kind)
+
+    def zeros(self, array: Array) -> Node:
+        return self.writing.torch.zeros(array.node.shape, array.node.kind)
 
     def makes(self, store: Store, walk: Walked) -> None:
         """A step that is there only if the block is entered."""

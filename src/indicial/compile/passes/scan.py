@@ -22,6 +22,7 @@ from indicial.program.ir import (
     Code,
     Expression,
     Flat,
+    IndexValue,
     Read,
     Reduce,
     Softmax,
@@ -276,6 +277,8 @@ class _Extraction(Pieces):
             return replace(node, tensor=name, places=piece.rest(node.places))
 
         for node in expression.walk():
+            if isinstance(node, IndexValue) and not self.fixed.isdisjoint(dict(node.place.terms)):
+                raise Unsupported("an equation reads which round of an outer loop it is in")
             for size in _sizes(node):
                 if size_indices(size):
                     raise Unsupported("a range depends on an index")
