@@ -148,8 +148,13 @@ def differences(label: Label, found: Reading, partly: bool = False) -> list[str]
     letters = set(map(fold, found.letters))
     unexplained = dict(found.axes)
     reasons = []
+    spoken: set[str] = set()
+    for name, axes in found.axes.items():
+        if parts := _differentiated(name, axes, label):
+            spoken.update(parts)
+            unexplained.pop(name)
     for name, counts in (*label.names.items(), *label.maybe.items()):
-        there = False
+        there = fold(name) in spoken
         for spelling, right in spellings(name, counts).items():
             for known, axes in found.axes.items():
                 if fold(known) == spelling and not axes <= right:
@@ -169,6 +174,18 @@ def differences(label: Label, found: Reading, partly: bool = False) -> list[str]
     if not partly and not label.totals & {sums, sums + softmaxes}:
         reasons.append(f"{sums} indices are summed, not {_list(label.totals)}")
     return reasons
+
+
+def _differentiated(name: str, axes: set[int], label: Label) -> list[str]:
+    """The L and the W of `∂L/∂W`, if it has as many axes as both, those that they share once; else nothing."""
+    above, sign, below = name.removeprefix("∂").partition("/∂")
+    parts = [fold(above), fold(below)] if sign else []
+    known = {fold(n): counts for n, counts in (*label.names.items(), *label.maybe.items())}
+    if not parts or not all(part in known for part in parts):
+        return []
+    one, other = (known[part] for part in parts)
+    fits = {n for a in one for b in other for n in range(max(a, b), a + b + 1)}
+    return parts if axes <= fits else []
 
 
 def _speaks_of(message: Message, slip: Slip) -> bool:

@@ -544,6 +544,47 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"δ": 1, "a": 1, "y": 1, "z": 1},
         0,
     ),
+    "a gradient by a formula": (
+        r"\frac{\partial L}{\partial W} = \delta x^T",
+        {"∂L/∂W": 2, "δ": 1, "x": 1},
+        0,
+    ),
+    "a gradient of a layer": (
+        r"\frac{\partial L}{\partial W^{(l)}} = \delta^{(l)} (a^{(l-1)})^T",
+        {"∂L/∂W": 3, "δ": 2, "a": 2},
+        0,
+    ),
+    "a layer that is transposed above": (
+        r"\frac{\partial L}{\partial W^{(l)}} = \delta^{(l)} a^{(l-1)^T}",
+        {"∂L/∂W": 3, "δ": 2, "a": 2},
+        0,
+    ),
+    "gradients over time": (
+        r"\frac{\partial L}{\partial h_t} = W^\top \frac{\partial L}{\partial z_{t+1}} + V^\top \nabla_{o_t} L",
+        {"∂L/∂h": 2, "W": 2, "∂L/∂z": 2, "V": 2, "∂L/∂o": 2},
+        2,
+    ),
+    "a gradient by elements": (
+        r"\frac{\partial J(\theta)}{\partial \theta_j} = \frac1m \sum_{i=1}^m (p^{(i)} - y^{(i)}) x_j^{(i)}",
+        {"∂J/∂θ": 1, "p": 1, "y": 1, "x": 2},
+        1,
+    ),
+    "a gradient that vanishes": (
+        r"\frac{\partial L}{\partial \mathbf w} = 2 \mathbf X^\top (\mathbf X \mathbf w - \mathbf y) = 0",
+        {"∂L/∂w": 1, "X": 2, "w": 1, "y": 1},
+        2,
+    ),
+    "the slope of a softmax": (
+        r"\frac{\partial p_i}{\partial z_k} = p_i (\delta_{ik} - p_k)",
+        {"∂p/∂z": 2, "p": 1},
+        0,
+    ),
+    "the slope of a function of a number": (r"\frac{dt}{dz} = 1 - t^2", {"∂t/∂z": 0, "t": 0}, 0),
+    "matrices at a time in brackets": (
+        r"h_t = A(t) h_{t-1} + B(t) x_t",
+        {"h": 2, "A": 3, "B": 3, "x": 2},
+        2,
+    ),
 }
 
 OUTSIDE: dict[str, tuple[str, str]] = {
@@ -600,6 +641,20 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "a loss by its own name": (
         r"\mathcal{L} = \mathcal{L}(\hat Y, Y), \quad \hat Y = A W", "a function that nothing",
     ),
+    "a derivative of a column": (r"\frac{\partial z}{\partial x} = W", "a part of its display"),
+    "a derivative of a function that is only a letter": (
+        r"\frac{\partial f}{\partial x_i} = D_i f", "a part of its display",
+    ),
+    "a chain of derivatives": (
+        r"\frac{\partial L}{\partial W} = \sum_t \frac{\partial L}{\partial h_t} \frac{\partial h_t}{\partial W}",
+        "a part of its display",
+    ),
+    "derivatives between": (
+        r"\frac{\partial L}{\partial w} = \frac{\partial L}{\partial z} \frac{\partial z}{\partial w} = \delta x",
+        "a part of its display",
+    ),
+    "continuous time": (r"\frac{dx}{dt} = y", "derivatives"),
+    "where a gradient vanishes": (r"\frac{\partial L}{\partial w} = 0", "a part of its display"),
     "known by something else": (
         r"\mu_{y|x} = \mu_y + A (x - \mu_x)", "by something else",
     ),
@@ -677,6 +732,27 @@ def test_slopes_of_functions(tmp_path: Path) -> None:
     found = program.interpret({"z": z})
     for n, f in zip("abc", functions, strict=True):
         assert np.allclose(found[f"δ^{n}"], (f(z + h) - f(z - h)) / (2 * h))
+
+
+def test_a_backward_pass(tmp_path: Path) -> None:
+    """Gradients that formulas give are those of PyTorch."""
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "notes.md"
+    rows = (
+        r"a_t = \tanh(W x_t)",
+        r"\frac{\partial L}{\partial a_t} = a_t - y_t",
+        r"\frac{\partial L}{\partial z_t} = \frac{\partial L}{\partial a_t} \odot (1 - a_t^2)",
+        r"\frac{\partial L}{\partial W} = \sum_{t=1}^T \frac{\partial L}{\partial z_t} x_t^\top",
+    )
+    path.write_text("\n\n".join(f"$${row}$$" for row in rows), encoding="utf-8")
+    (program,) = load_document(path)
+    draw = np.random.default_rng(2).normal
+    x, y, W = draw(size=(4, 2)), draw(size=(4, 3)), draw(size=(3, 2))
+    found = program.interpret({"x": x, "y": y}, {"W": W})
+    weights = torch.tensor(W, requires_grad=True)
+    error = torch.tanh(torch.tensor(x) @ weights.T) - torch.tensor(y)
+    (error.square().sum() / 2).backward()
+    assert np.allclose(found["∂L/∂W"], weights.grad)
 
 
 def test_letters_tell_gates_apart(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from indicial.derivations.slopes import WHOLE, derived
 from indicial.notation import syntax as s
+from indicial.notation.slopes import WHOLE, derived
 
 COMPARED = ("=", "≈", "≫", "⋙", "≪", "⋘")
 """The relations that are tried."""

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from indicial.derivations.slopes import WHOLE, derived
 from indicial.notation import syntax as s
+from indicial.notation.slopes import WHOLE, derived
 from indicial.notation.vocabulary import SPACE
 from indicial.program.names.letters import index_name
 from indicial.program.names.naming import Naming, Reference

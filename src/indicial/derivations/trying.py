@@ -35,8 +35,8 @@ from indicial.derivations.draws import (
     conditions,
 )
 from indicial.derivations.scope import Scope
-from indicial.derivations.slopes import FIRST, WHOLE, derived
 from indicial.derivations.values import DENOMINATOR, LABELS, MIXED, NUMERATOR, Evaluation, Open
+from indicial.notation.slopes import FIRST, WHOLE, derived
 from indicial.notation.syntax import Derivative, Expression, Name, Number
 from indicial.program.names.letters import is_capital
 

@@ -320,8 +320,13 @@ def _shifted(node: s.Expression) -> tuple[str | None, int]:
 
 
 def _raised(items: tuple[s.Expression, ...]) -> tuple[tuple[s.Expression, ...], bool]:
-    """What stands above a name: `[L](i)` are two things, `[l] T` is one and a ⊤, `[1]` is no list."""
+    """What stands above a name: `[L](i)` are two things, `[l] T` and `(l)^T` one and a ⊤, `[1]` is no list."""
     turned = False
+    match items:
+        case (s.Power(base=s.Group() as above, exponent=s.Name(base="T")),) | (
+            s.Transpose(body=s.Group() as above),
+        ):
+            return (_numbered(above),), True
     if len(items) == 1 and isinstance(items[0], s.Product):
         *before, last = map(_numbered, items[0].factors)
         if all(isinstance(f, s.Group) for f in before):

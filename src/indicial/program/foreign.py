@@ -28,6 +28,8 @@ from indicial.program.names.uses import BUILT_IN, PROBABILITY, Use, of_matrices
 from indicial.program.notions import is_differential, notion
 from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, in_scripts, is_ones
 
+TOP, TIME = s.Name("T"), s.Name("t")
+
 
 def without_names(statement: s.Statement, outline: Outline) -> s.Statement:
     """`Z = f(X, A) = softmax(…)` without the side that only gives it a second name."""
@@ -78,6 +80,26 @@ def by_number(statement: s.Statement) -> s.Statement:
     )
 
 
+def at_time(statement: s.Statement) -> s.Statement:
+    """`h_t = A(t) h_{t-1}`: a capital before a bracket with t, beside names with t below, is `A_t`."""
+    if not isinstance(statement, s.Equation) or not any(
+        call.arguments == (TIME,) for call in statement.every(s.Call)
+    ):
+        return statement
+    left = statement.left
+    if not isinstance(left, s.Name) or left.sub != (TIME,):
+        return statement
+
+    def change(node: s.Expression) -> s.Expression:
+        match node:
+            case s.Call(function=s.Name(sub=(), sup=()) as name, arguments=arguments):
+                if arguments == (TIME,) and len(name.base) == 1 and name.base.isupper():
+                    return replace(name, sub=(TIME,), span=node.span)
+        return node.rebuild(change)
+
+    return statement.rebuild(change)
+
+
 def _names(equation: s.Equation, number: int, outline: Outline) -> bool:
     """Whether a side is a function that nothing here defines, of names alone."""
     side = equation.sides[number]
@@ -116,10 +138,14 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
     if reason := _density(statement, outline):
         return reason
     drawn = "~" in statement.relations
+    turned = [n.body for n in statement.every(s.Transpose)]
+    turned += [n.base for n in statement.every(s.Power) if n.exponent == TOP]
     for side in statement.sides:
         for use in uses(outline, side):
             if reason := _probable(use, outline) if not drawn else "":
                 return reason
+            if use.kind == "factor" and use.reference.key[0] == "δ" and use.call in turned:
+                continue  # `δ^{(l)} (a^{(l-1)})^T`
             if use.call is not None and use.call.function.primes and _is_slope(use.call, statement):
                 continue
             if reason := _opaque(use, outline) if not indexed(statement) and not drawn else "":

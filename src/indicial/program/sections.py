@@ -21,6 +21,7 @@ from indicial.notation.printers import name_key
 from indicial.notation.vocabulary import GIVEN, SPACE
 from indicial.program.lowering.places import describe
 from indicial.program.messages import IndicialError, Messages
+from indicial.program.names.gradients import named
 from indicial.program.names.letters import GROUPS, index_name
 from indicial.program.names.loops import STEPS
 from indicial.program.names.naming import Reference
@@ -180,8 +181,11 @@ def divide(blocks: Iterable[Block]) -> list[Part]:
 
 
 def _told_apart(blocks: list[Block]) -> list[Block]:
-    """What letters tell apart under one heading (`Γ_u`, `Γ_r`) is so in each of its displays."""
-    prose = [statement for block in blocks if not block.strict for statement in block.statements]
+    """What letters tell apart under one heading (`Γ_u`, `Γ_r`) is so in each of its displays.
+
+    Derivatives that a formula gives have names there.
+    """
+    prose = [named(st) for block in blocks if not block.strict for st in block.statements]
     apart = iter(lettered(prose))
     return [
         block

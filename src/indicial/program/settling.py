@@ -15,7 +15,7 @@ from indicial.notation.faults import Skipped
 from indicial.notation.source import Span
 from indicial.notation.syntax import Equation, Name, Statement
 from indicial.program.doubts import about, indexed
-from indicial.program.foreign import by_number, foreign, without_arguments, without_names
+from indicial.program.foreign import at_time, by_number, foreign, without_arguments, without_names
 from indicial.program.names.outline import Outline
 from indicial.program.names.sorting import says_what
 from indicial.program.program import Program
@@ -162,4 +162,4 @@ def _without_foreign(part: Part, found: set[Statement]) -> Part:
 def _plainly(statement: Statement, sketch: Outline) -> Statement:
     """A statement of prose with what its author leaves to the reader."""
     named = without_arguments(without_names(statement, sketch), sketch)
-    return summed(by_number(named), prose=True)
+    return summed(by_number(at_time(named)), prose=True)

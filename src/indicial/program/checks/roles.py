@@ -46,7 +46,7 @@ def assign_roles(context: Context, lowering: Lowering) -> None:
     for info in list(context.tensors.values()):
         if info.role:
             continue
-        if GRADIENT in info.key:
+        if GRADIENT in info.key or info.key[0] == "∂":
             info.role, info.guess = "input", "a gradient"
         elif "." in info.key or (not context.document and _unreadable(context, lowering, info)):
             info.role = "parameter"

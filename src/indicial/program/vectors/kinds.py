@@ -114,6 +114,8 @@ class Kinds(Leaves):
         items = leaf.use.reference.items
         if leaf.key in self.total:
             return OF_RANK.get(self.total[leaf.key] - len(items), NUMBER)
+        if leaf.base.base[0] == "∂":  # `∂ŷ/∂z`
+            return NUMBER
         counted = leaf.key in self.sizes or leaf.key == "π"
         return NUMBER if counted and not items and leaf.key not in self.declared else None
 

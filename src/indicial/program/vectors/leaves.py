@@ -13,6 +13,7 @@ from typing import TypeGuard
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
+from indicial.program.names.gradients import below
 from indicial.program.names.letters import index_name, is_capital, is_letter
 from indicial.program.names.naming import activates
 from indicial.program.names.outline import Outline
@@ -70,6 +71,8 @@ class Leaves:
             or elementwise(node)
         ):
             return None
+        if base.base[0] == "∂":
+            base = below(base) or base  # `∂L/∂W` is of W's kind
         words = tuple(i for i in base.sub if isinstance(i, s.Name) and not is_letter(i.base))
         sup = base.sup if use.reference.power is None else ()
         stem = name_key(s.Name(base.base, base.accents, base.primes, words, sup))

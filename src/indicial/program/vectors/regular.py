@@ -43,8 +43,12 @@ def rebuilt(node: s.Expression, change: Change) -> s.Expression:
 
 
 def opaque(node: s.Expression) -> bool:
-    """`P(w_t | …)`: no values in there."""
-    return isinstance(node, s.Call) and (node.given is not None or node.word in PROBABILITY)
+    """`P(w_t | …)`: no values in there; there are in `p_i (1 - p_k)`."""
+    if not isinstance(node, s.Call) or node.given is not None:
+        return isinstance(node, s.Call)
+    return node.word in PROBABILITY and not (
+        node.function.sub and isinstance(node.arguments[0], s.Add)
+    )
 
 
 def changed(statement: s.Statement, change: Change) -> s.Statement:
