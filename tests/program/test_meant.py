@@ -559,6 +559,11 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"∂L/∂W": 3, "δ": 2, "a": 2},
         0,
     ),
+    "a matrix that is turned before a bracket": (
+        r"\frac{\partial L}{\partial w} = \frac2n X^T(X w - y)",
+        {"∂L/∂w": 1, "n": 0, "X": 2, "w": 1, "y": 1},
+        2,
+    ),
     "gradients over time": (
         r"\frac{\partial L}{\partial h_t} = W^\top \frac{\partial L}{\partial z_{t+1}} + V^\top \nabla_{o_t} L",
         {"∂L/∂h": 2, "W": 2, "∂L/∂z": 2, "V": 2, "∂L/∂o": 2},

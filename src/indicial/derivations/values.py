@@ -48,6 +48,7 @@ from indicial.derivations.draws import NUMBER, Draw
 from indicial.derivations.scope import Rule, Scope
 from indicial.notation import syntax as s
 from indicial.notation.reasoning import Limit
+from indicial.program.names.gradients import LOSSES
 from indicial.program.names.letters import index_name, is_capital
 from indicial.program.vectors.spelling import convolved
 
@@ -540,6 +541,8 @@ class Evaluation:
         point = self.given[key] if key in self.given and not at else self.named(key, at)
         if self.dry:
             self._require_dependence(of, key, env)
+            if isinstance(of, s.Name) and of.base in LOSSES and np.ndim(above(self)):
+                raise Misfit(f"{of.base} is a loss, and comes out as no number")
         return self._differences(
             lambda number, by: above(self._moved(key, at, point, number, by)), point
         )

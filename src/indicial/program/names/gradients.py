@@ -100,16 +100,11 @@ def _signs(side: s.Expression) -> bool:
 
 
 def _own(slope: s.Derivative, side: s.Expression) -> bool:
-    """`∂ŷ/∂z = ŷ (1 - ŷ)`: nothing but the two names, numbers and known functions of them."""
-    names = {
-        n.stem
-        for part in (slope.above, slope.below)
-        for n in [s.head(part)]
-        if isinstance(n, s.Name)
-    }
-    inside = s.ids(script for n in side.every(s.Name) for script in n.scripts)
-    called = s.ids(call.function for call in side.every(s.Call))
-    free = [n for n in side.every(s.Name) if id(n) not in inside | called]
-    return all(n.stem in names or n.base == "δ" for n in free) and not any(
-        n.font == "bold" for n in free
-    )
+    """`∂ŷ/∂z = ŷ (1 - ŷ)`: what is derived, by itself, and beside it numbers and known functions."""
+    ends = [n for part in (slope.above, slope.below) if isinstance(n := s.head(part), s.Name)]
+    apart = s.ids(script for n in side.every(s.Name) for script in n.scripts)
+    apart |= s.ids(call.function for call in side.every(s.Call))
+    free = [n for n in side.every(s.Name) if id(n) not in apart]
+    known = {n.stem for n in ends}
+    plain = all((n.stem in known or n.base == "δ") and n.font != "bold" for n in free)
+    return plain and ends[0].stem in {n.stem for n in free}

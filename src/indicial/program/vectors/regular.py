@@ -117,9 +117,21 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
             return s.Transpose(change(node.base), span=node.span)
         if isinstance(node, s.Index) and holds_vectors(node):
             return node.rebuild(change)
+        if isinstance(node, s.Call) and _turns(node):  # `X^T (p - y)`
+            matrix = replace(node.function, sup=node.function.sup[:-1])
+            (inside,) = (change(a) for a in node.arguments)
+            factors = s.Transpose(matrix, span=matrix.span), s.Group(inside, span=inside.span)
+            return s.Product(factors, span=node.span)
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements]
+
+
+def _turns(call: s.Call) -> bool:
+    """A capital with a T before the brackets of a sum."""
+    name = call.function
+    turned = name.sup[-1:] == (s.Name("T"),) and is_capital(name.base)
+    return turned and len(call.arguments) == 1 and isinstance(call.arguments[0], s.Add)
 
 
 def holds_vectors(node: s.Node) -> bool:
