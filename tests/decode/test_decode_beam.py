@@ -6,9 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
 
 from indicial.compile.module.module import ProgramModule
 from indicial.decode.settings import Decoding
+from indicial.decode.walker import Walker
 from tests.decode.models import likelihood, made, model, next_distribution
 
 EOS = 0
@@ -125,3 +127,18 @@ def test_fewer_texts_than_beams() -> None:
         Decoding(num_beams=4, num_return_sequences=4, max_new_tokens=1),
     )
     assert sorted(one.tokens for one in found) == [[0], [1]]
+
+
+@pytest.mark.parametrize("rows", [[1, 0, 3, 3], [0, 0, 2, 3], [2, 0, 1, 3], [3, 1], [0, 1, 2, 3]])
+def test_a_step_from_some_rows_is_that_of_these_rows(rows: list[int]) -> None:
+    """Whether beams stay with what they read or not: against each text read from its beginning."""
+    module, source = model("bahdanau", V=5, U=5), torch.tensor([[1, 2, 3], [4, 4, 1]])
+    walker = Walker(module, module.begin(x=source, want=["P"]))
+    walker.select([0, 0, 1, 1])
+    walker.feed(np.array([1, 2, 3, 4]))
+    walker.feed(np.arange(len(rows)), rows)
+    for found, row, last in zip(walker.probabilities, rows, range(len(rows)), strict=True):
+        state = module.begin(x=source[row // 2], want=["P"])
+        for token in (row + 1, last):
+            state, out = module.step(state, w=token)
+        np.testing.assert_allclose(found, out["P"].detach(), rtol=1e-5)

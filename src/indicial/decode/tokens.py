@@ -201,8 +201,7 @@ def beam_search(
             first += len(made)
         going = [search for search in going if search.width]
         if going:
-            walker.select(origins)
-            walker.feed(np.concatenate([search.last for search in going]))
+            walker.feed(np.concatenate([search.last for search in going]), origins)
     return [search.finished[: settings.num_return_sequences] for search in searches]
 
 

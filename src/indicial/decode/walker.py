@@ -91,8 +91,10 @@ class Walker:
 
     # ---- going on ----
 
-    def feed(self, tokens: Ints) -> None:
-        """The next token of each row."""
+    def feed(self, tokens: Ints, rows: Sequence[int] | None = None) -> None:
+        """The next token of each row, or of these rows, in this order."""
+        if rows is not None:
+            self._select(np.asarray(rows), fed=True)
         if self.length == self._tokens.shape[1]:
             self._tokens = np.concatenate([self._tokens, np.empty_like(self._tokens)], axis=1)
         self._tokens[:, self.length] = tokens
@@ -119,12 +121,15 @@ class Walker:
 
     def select(self, rows: Sequence[int] | Ints) -> None:
         """These rows, in this order; a row may come twice, or not at all."""
-        at = np.asarray(rows)
-        if len(at) == self.rows and (at == np.arange(self.rows)).all():
+        self._select(np.asarray(rows))
+
+    def _select(self, at: Ints, fed: bool = False) -> None:
+        if np.array_equal(at, np.arange(self.rows)):
             return
+        kin = fed and np.array_equal(self._origins[at], self._origins)
         self._tokens = self._tokens[at]
         self._origins = self._origins[at]
-        self._state = self._state.select(torch.from_numpy(at))
+        self._state = self._state.select(torch.from_numpy(at), kin=kin)
 
     def _slide(self) -> None:
         self._begin_at(window_start(self.length, self.room))

@@ -151,25 +151,32 @@ class State:
     out: Result = field(default_factory=Result)
     own: torch.Tensor | None = None
 
-    def select(self, rows: Sequence[int] | torch.Tensor) -> State:
-        """The members at these places, in this order; a place may come twice, or not at all."""
+    def select(self, rows: Sequence[int] | torch.Tensor, *, kin: bool = False) -> State:
+        """The members at these places, in this order; a place may come twice, or not at all.
+
+        Where all are `kin`, who comes to a place began with what is there already, and a step
+        follows: so nothing is done about what they began with, nor about `out`.
+        """
         device = self.frame.like.device
         at = torch.as_tensor(rows, dtype=torch.long, device=device)
-        alone = self.batch is None
+        stays = self.frame.decoder.stepping.kept if kin else ()
+        values = {
+            name: value if name in stays else value.index_select(0, at)
+            for name, value in self.values.items()
+        }
+        caches = {name: cache.select(at) for name, cache in self.caches.items()}
+        own = self.own.index_select(0, at) if self.own is not None else None
+        if kin:
+            return replace(self, values=values, caches=caches, own=own)
+        out = {n: v if self.batch is not None else v.unsqueeze(0) for n, v in self.out.items()}
         return replace(
             self,
             batch=len(at),
-            values={name: value.index_select(0, at) for name, value in self.values.items()},
-            caches={name: cache.select(at) for name, cache in self.caches.items()},
-            own=self.own.index_select(0, at) if self.own is not None else None,
+            values=values,
+            caches=caches,
+            own=own,
             lengths={name: value.index_select(0, at) for name, value in self.lengths.items()},
-            out=result(
-                {
-                    n: (v.unsqueeze(0) if alone else v).index_select(0, at)
-                    for n, v in self.out.items()
-                },
-                self.out.loss_name,
-            ),
+            out=result({n: v.index_select(0, at) for n, v in out.items()}, self.out.loss_name),
         )
 
     def expanded(self, batch: int) -> State:
