@@ -367,6 +367,37 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"y": 1, "W": 2, "E": 2, "c": 1, "b": 1},
         2,
     ),
+    "the last layer and the one before": (
+        r"y = \mathbf W^{(L)} \mathbf h^{(L-1)} + \mathbf b^{(L)}",
+        {"y": 1, "W_L": 2, "h": 2, "b_L": 1},
+        1,
+    ),
+    "a step above, beside a label": (
+        r"\mathbf h^{t,\text{dec}} = \tanh(\mathbf W \mathbf h^{t-1,\text{dec}} + \mathbf U \mathbf c^t)",
+        {"h^{dec}": 2, "W": 2, "U": 2, "c": 2},
+        2,
+    ),
+    "a step above, which the right side has below": (
+        r"p_i^t = \mathrm{softmax}(V^T h_t)",
+        {"p": 2, "V": 2, "h": 2},
+        1,
+    ),
+    "a transpose before a bracket": (
+        r"\mathbf p = \mathbf R^T(\mathbf a - \mathbf g)",
+        {"p": 1, "R": 2, "a": 1, "g": 1},
+        1,
+    ),
+    "two letters in one command": (
+        r"\mathbf s_t = \mathbf{Fs}_{t-1} + \mathbf v_t",
+        {"s": 2, "F": 2, "v": 2},
+        1,
+    ),
+    "the length of a vector between bars": (
+        r"\mathbf c = \frac{\mathbf a \cdot \mathbf b}{|\mathbf a|^2} \mathbf a",
+        {"c": 1, "a": 1, "b": 1},
+        2,
+    ),
+    "absolute values of a vector": (r"\mathbf y = |\mathbf x|", {"y": 1, "x": 1}, 0),
     "cases with remarks": (
         r"M_{ij} = \begin{cases} 0 & j \leq i \quad (\text{past}) \\"
         r" -\infty & \text{if } j > i \text{ (future)} \end{cases}",
@@ -593,6 +624,18 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
 }
 
 OUTSIDE: dict[str, tuple[str, str]] = {
+    "the best vector": (
+        r"\hat\beta = \arg\min_\beta \lVert y - X \beta \rVert_2^2",
+        "best parameters",
+    ),
+    "half of the indices": (
+        r"z^{(l)} = \sum_j w_{ji}^{(l)} a^{(l-1)}_j + b_i^{(l)}",
+        "may be indices",
+    ),
+    "rows so far, and one more": (
+        r"o = \operatorname{softmax}(q [K; k]^T) [V; v]",
+        "joins a matrix",
+    ),
     "a word of capitals": (r"y_t = \beta VIX_t + \epsilon_t", "may be a word"),
     "a case with a word": (
         r"m_i = \begin{cases} 0 & i \leq 3, \text{allowed} \\ 1 & \text{otherwise} \end{cases}",

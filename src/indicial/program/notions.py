@@ -15,7 +15,15 @@ from itertools import pairwise
 from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.notation.signs import SCRIPT_LETTERS
-from indicial.program.names.letters import GROUPS, WORDS, index_expression, index_name, is_capital
+from indicial.program.names.letters import (
+    GROUPS,
+    WORDS,
+    index_expression,
+    index_name,
+    is_capital,
+    is_lone,
+    letters_bound,
+)
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 from indicial.program.vectors.kinds import GREEK_MATRICES
@@ -92,6 +100,8 @@ def notion(node: s.Node, outline: Outline) -> str:
             return "it uses a determinant"
         case s.Conjunction(parts=(*_, s.Name(font="roman") as word)):
             return f"it holds the word “{word.base}”"
+        case s.Join(parts=parts) if any(_beside_rows(part, parts) for part in parts):
+            return "it joins a matrix with a vector"
         case s.Expectation() if not _speaks_of_tokens(node):
             return "it holds an expectation"
         case s.Reduction(operator="argmin" | "argmax") if _over_parameters(node):
@@ -169,10 +179,23 @@ def _is_exponent(name: s.Name, power: s.Name, outline: Outline) -> bool:
 
 
 def _half_indices(word: s.Name, outline: Outline) -> bool:
-    """The `ijkl` of `y_{il} = x_{ijkl} a_{jk}`, of which only i and l are indices for sure."""
+    """The `ijkl` of `y_{il} = x_{ijkl} a_{jk}`, of which only i and l are indices for sure.
+
+    Or the `ji` of `z = Σ_j w_{ji} a_j + b_i`, where i stands below another name.
+    """
     letters = word.base if word.bare and not word.font and word.base not in WORDS else ""
     known = {letter for letter in letters if letter in outline.naming.live}
-    return 1 < len(letters) <= 4 and letters.islower() and 1 < len(known) < len(set(letters))
+    if not 1 < len(letters) <= 4 or not letters.islower() or not 0 < len(known) < len(set(letters)):
+        return False
+    lone = {i for n in s.every(outline.statements, s.Name) for i in n.sub if is_lone(i)}
+    below = all(s.Name(letter) in lone for letter in letters)
+    return len(known) > 1 or (known <= letters_bound(outline.statements) and below)
+
+
+def _beside_rows(part: s.Expression, parts: Sequence[s.Expression]) -> bool:
+    """The K of `[K; k]`: the rows so far, and one more."""
+    small = [n.base for n in parts if isinstance(n, s.Name)]
+    return isinstance(part, s.Name) and is_capital(part.base) and part.base.lower() in small
 
 
 def _is_bold(item: s.Expression) -> bool:
@@ -199,7 +222,11 @@ def _is_moment(argument: s.Expression) -> bool:
 
 def _over_parameters(node: s.Reduction) -> bool:
     letters = [n.base for under in node.under for n in under.every(s.Name)]
-    return any(letter in GROUPS or letter in "θωφψ" for letter in letters)
+    if any(letter in GROUPS or letter in "θωφψ" for letter in letters):
+        return True
+    # The β of `argmin_β ‖y - X β‖` has a value, the i of `argmin_i x_i` has none.
+    outside = s.values(node.body, within=lambda call: False)
+    return any(isinstance(n, s.Name) and n.bare and n.base in letters for n in outside)
 
 
 def _speaks_of_tokens(node: s.Node) -> bool:

@@ -8,7 +8,7 @@ q = [1; 1; 2]            →  q = [1, 1, 2]
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -16,12 +16,9 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
 from indicial.program.names.letters import (
-    LAST,
-    family,
     index_name,
     is_capital,
     is_letter,
-    letters_bound,
 )
 from indicial.program.names.naming import activates
 from indicial.program.names.sorting import outline
@@ -103,6 +100,11 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
         return id(name) in beside and letter.isascii() and letter not in ("e", "T")
 
     def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Call) and _turned_factor(node, top):  # `R^T (a - g)`
+            name = replace(node.function, sup=node.function.sup[:-1])
+            held = s.Group(change(node.arguments[0]), span=node.arguments[0].span)
+            turned = s.Transpose(name, span=node.function.span)
+            return s.Product((turned, held), span=node.span)
         if isinstance(node, s.Name) and is_turned(node):
             return s.Transpose(replace(node, sup=node.sup[:-1]), span=node.span)
         if primed and isinstance(node, s.Name) and node.primes == 1 and id(node) in beside:
@@ -117,21 +119,16 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
             return s.Transpose(change(node.base), span=node.span)
         if isinstance(node, s.Index) and holds_vectors(node):
             return node.rebuild(change)
-        if isinstance(node, s.Call) and _turns(node):  # `X^T (p - y)`
-            matrix = replace(node.function, sup=node.function.sup[:-1])
-            (inside,) = (change(a) for a in node.arguments)
-            factors = s.Transpose(matrix, span=matrix.span), s.Group(inside, span=inside.span)
-            return s.Product(factors, span=node.span)
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements]
 
 
-def _turns(call: s.Call) -> bool:
-    """A capital with a T before the brackets of a sum."""
+def _turned_factor(call: s.Call, top: s.Name) -> bool:
+    """Whether what looks like a call is a product with a transpose; `h^T(t)` may be a place."""
     name = call.function
-    turned = name.sup[-1:] == (s.Name("T"),) and is_capital(name.base)
-    return turned and len(call.arguments) == 1 and isinstance(call.arguments[0], s.Add)
+    turned = name.sup[-1:] == (top,) and (name.font == "bold" or is_capital(name.base))
+    return turned and len(call.arguments) == 1 and isinstance(call.arguments[0], s.Add | s.Product)
 
 
 def holds_vectors(node: s.Node) -> bool:
@@ -159,141 +156,6 @@ def _inverted(name: s.Name) -> s.Name:
         return name
     one = s.Negative(s.Number("1", span=name.span), span=name.span)
     return replace(name, sup=(*name.sup[:-1], one))
-
-
-def counted(statements: list[s.Statement]) -> list[s.Statement]:
-    """`Σ_i y^{(i)} log a^{[L](i)}`: what a Σ binds above a name, in brackets, is an index of it.
-
-    So is what stands above names on both sides: the i of `ŷ^{(i)} = σ(w x^{(i)} + b)`.
-    """
-    bound = letters_bound(statements) | _carried(statements)
-    if not bound:
-        return statements
-
-    def change(node: s.Expression) -> s.Expression:
-        if not isinstance(node, s.Name) or not any(isinstance(i, s.Group) for i in node.sup):
-            return rebuilt(node, change)
-        groups = [i for i in node.sup if isinstance(i, s.Group)]
-        above = [i for i in groups if bracketed((i,)) in bound and not isinstance(i.body, s.Add)]
-        letters = [i.body for i in above]
-        rest = tuple(i for i in node.sup if i not in above)
-        return replace(node, sub=(*letters, *node.sub), sup=rest) if letters else node
-
-    return [changed(statement, change) for statement in statements]
-
-
-def _carried(statements: list[s.Statement]) -> set[str]:
-    """The letters in brackets above the left side of an equation and its right; no steps."""
-    shifted: set[str] = set()
-    carried: set[str] = set()
-    for statement in statements:
-        if not isinstance(statement, s.Equation) or "^" not in statement.span.text:
-            continue
-        sides = statement.sides
-        above = [set(_above(side, shifted)) for side in sides]
-        if above[0] and isinstance(sides[0], s.Name):
-            carried |= above[0] & set[str]().union(*above[1:]) & COUNTED
-    return carried - shifted
-
-
-def _letter_above(name: s.Name) -> str:
-    """The t of `x^t`."""
-    (script,) = name.sup if len(name.sup) == 1 else (None,)
-    return script.base if isinstance(script, s.Name) and script.bare else ""
-
-
-def raised(statements: list[s.Statement]) -> list[s.Statement]:
-    """`h^{(t)}`, `a^{[l]}`, `x^{(i)}`: an index above is written below, where it is one for sure.
-
-    It is, if its letter is shifted above some name (`h^{(t-1)}`), is bound, or stands above or below
-    names on both sides of one equation. `h^{(0)}` goes with `h^{(t)}`; `W^{(1)}` is a name of its own.
-    """
-    shifted: set[str] = set()
-    both: set[str] = set()
-    for statement in statements:
-        if not isinstance(statement, s.Equation):
-            continue
-        sides = [set(_above(side, shifted)) for side in statement.sides]
-        both |= sides[0] & set[str]().union(*sides[1:])
-    found = shifted | both | letters_bound(statements) | _shifted_below(statements)
-    names = list(s.every(statements, s.Name))
-    lettered = {n.stem for n in names if any(not isinstance(i, s.Number) for i in n.sub)}
-    above = {n.stem for n in names if bracketed(n.sup) in found}
-    if not above:
-        return statements
-    indices = {n[:1] for n in index_letters(statements)} | _shifted_below(statements)
-    bare = {n.stem for n in names if not n.sup}
-
-    def change(node: s.Expression) -> s.Expression:
-        if isinstance(node, s.Name) and node.stem not in bare and _letter_above(node) in shifted:
-            node = replace(node, sup=(s.Group(node.sup[0], span=node.span),))  # `x^t`, `h^{(t-1)}`
-        if isinstance(node, s.Name) and bracketed(node.sub) in found:
-            node = replace(node, sub=tuple(i.body for i in node.sub if isinstance(i, s.Group)))
-        if isinstance(node, s.Name) and len(node.sup) == 1 and isinstance(node.sup[0], s.Group):
-            number = _is_place(node.sup[0].body, found) and node.stem in above
-            if number or bracketed(node.sup) in found:
-                below = node.sub if node.stem in lettered else tuple(map(_label, node.sub))
-                below = tuple(
-                    replace(i, font="roman")
-                    if isinstance(i, s.Name) and i.base not in indices
-                    else i
-                    for i in below
-                )
-                return replace(node, sub=(node.sup[0].body, *below), sup=())
-        if isinstance(node, s.Index) and isinstance(node.base, s.Name):
-            # What brackets hold may be vectors, `W [h^{(t-1)}, x^{(t)}]`.
-            return replace(node, base=change(node.base), items=tuple(map(change, node.items)))
-        if isinstance(node, s.Call) and not opaque(node):
-            return node.rebuild(change)
-        return rebuilt(node, change)
-
-    return [changed(statement, change) for statement in statements]
-
-
-def bracketed(sup: tuple[s.Expression, ...]) -> str | None:
-    """The letter of `(t)`, `(t-1)`, `[l]` above a name."""
-    if len(sup) != 1 or not isinstance(sup[0], s.Group):
-        return None
-    name = index_name(s.terms(sup[0].body)[0])
-    return name.base if name is not None and not is_capital(name.base) else None
-
-
-def _is_place(node: s.Expression, letters: set[str]) -> bool:
-    """The 0 of `h^{(0)}`, the L of `h^{(L)}` beside `h^{(l)}`."""
-    last = node.base in LAST and node.bare if isinstance(node, s.Name) else False
-    return isinstance(node, s.Number) or (
-        last and isinstance(node, s.Name) and family(node) in {family(s.Name(x)) for x in letters}
-    )
-
-
-def _label(script: s.Expression) -> s.Expression:
-    """The 1 of `W_1^{(l)}` tells names apart, also where the l is an index."""
-    return (
-        s.Name(script.text, font="roman", span=script.span)
-        if isinstance(script, s.Number)
-        else script
-    )
-
-
-def _shifted_below(statements: list[s.Statement]) -> set[str]:
-    """The l of `x_{l+1}`: then `W^{(l)}` has that index."""
-    return {
-        name.base
-        for node in s.every(statements, s.Name)
-        for script in node.sub if isinstance(script, s.Add)
-        if (name := index_name(script.terms[0])) is not None and not is_capital(name.base)
-    }  # fmt: skip
-
-
-def _above(side: s.Expression, shifted: set[str]) -> Iterable[str]:
-    """The letters above names in brackets; those that are shifted are noted as well."""
-    for node in side.every(s.Name):
-        letter = bracketed(node.sup)
-        if letter is not None:
-            group = node.sup[0]
-            if isinstance(group, s.Group) and isinstance(group.body, s.Add):
-                shifted.add(letter)
-            yield letter
 
 
 def factors(statements: list[s.Statement]) -> list[s.Statement]:

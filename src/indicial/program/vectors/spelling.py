@@ -18,11 +18,19 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.notation.source import Span
-from indicial.program.names.letters import MATRICES, index_name, is_capital, is_letter, live_letters
+from indicial.program.names.letters import (
+    MATRICES,
+    index_name,
+    is_capital,
+    is_letter,
+    is_lone,
+    live_letters,
+)
 from indicial.program.names.uses import PROBABILITY
 from indicial.program.vectors.kinds import is_greek
 from indicial.program.vectors.leaves import in_scripts
 from indicial.program.vectors.regular import (
+    COUNTED,
     changed,
     index_letters,
     joined_parts,
@@ -98,6 +106,24 @@ def distributions(statements: list[s.Statement]) -> list[s.Statement]:
     ]
 
 
+def at_letters(statements: list[s.Statement]) -> list[s.Statement]:
+    """`p_i = softmax(W h)`, with no i on the right: the element i of that vector."""
+    return [_at_letter(st) if isinstance(st, s.Equation) else st for st in statements]
+
+
+def _at_letter(equation: s.Equation) -> s.Equation:
+    left, right = equation.sides[0], equation.sides[-1]
+    bare = isinstance(right, s.Reduction) and right.operator == "softmax" and not right.under
+    if not isinstance(left, s.Name) or not bare or len(equation.sides) != 2:
+        return equation
+    names = {n.base for n in right.every(s.Name)}
+    letters = [i for i in left.sub if is_lone(i)]
+    free = [i for i in letters if isinstance(i, s.Name) and i.base in COUNTED - names]
+    if len(free) != 1 or any(c in free[0].base for n in names for c in n):
+        return equation
+    return replace(equation, sides=(left, s.Index(right, (free[0],), span=right.span)))
+
+
 def _at_word(equation: s.Equation) -> s.Equation:
     left, right = equation.left, s.inner(equation.sides[-1])
     if not isinstance(left, s.Call) or left.word not in PROBABILITY or len(left.arguments) != 1:
@@ -145,6 +171,41 @@ def spelt_alike(statements: list[s.Statement]) -> list[s.Statement]:
 
 
 # ---------------------------------------------------------------------- fonts
+
+
+def bold_alike(statements: list[s.Statement]) -> list[s.Statement]:
+    """`\\mathbf{Xw}` beside `\\mathbf w` is a product, `|\\mathbf a|` a norm; not in `\\mathbf y = |\\mathbf x|`."""
+    bold = {n.base for n in s.every(statements, s.Name) if n.font == "bold"}
+    words = {word for word in bold if 1 < len(word) < 4 and word.isascii() and word.isalpha()}
+    words = {w for w in words if w[-1] in bold and all(c in bold or is_capital(c) for c in w[:-1])}
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Hadamard) and not words:
+            return node
+        new = node if isinstance(node, s.Name) else rebuilt(node, change)
+        if isinstance(new, s.Product) and words:
+            parts = [
+                p for f in new.factors for p in (f.factors if isinstance(f, s.Product) else [f])
+            ]
+            return replace(new, factors=tuple(parts))
+        if isinstance(new, s.Name) and new.font == "bold" and new.base in words:
+            letters = [s.Name(c, font="bold", span=new.span) for c in new.base[:-1]]
+            return s.Product((*letters, replace(new, base=new.base[-1])), span=new.span)
+        if isinstance(new, s.Call) and new.word == "abs" and len(new.arguments) == 1:
+            terms = [s.unsigned(term) for term in s.terms(new.arguments[0])]
+            if all(isinstance(x, s.Name) and x.font == "bold" and x.base.islower() for x in terms):
+                return s.Norm(new.arguments[0], span=new.span)
+        return new
+
+    def whole(statement: s.Statement) -> s.Statement:
+        sides = statement.sides if isinstance(statement, s.Equation) else ()
+        elements = any(isinstance(side, s.Call) and side.word == "abs" for side in sides[1:])
+        left = s.head(sides[0]) if sides else None
+        if elements and isinstance(left, s.Name) and left.font == "bold":
+            return statement
+        return changed(statement, change)
+
+    return [whole(statement) for statement in statements] if bold else statements
 
 
 def told_apart(statements: list[s.Statement]) -> list[s.Statement]:
@@ -263,11 +324,11 @@ def _values(statements: Sequence[s.Statement], bound: set[str]) -> set[str]:
 
 
 def _holds_values(node: s.Index, tensors: set[str], bound: set[str]) -> bool:
-    """`W [h_{t-1}, x_t]`, `W [c; h]`, but not `e[w_t]` and `W[i,j]`."""
+    """`W [h_{t-1}, x_t]`, `W [c; h]`, `softmax(…) [V; v]`, but not `e[w_t]` and `W[i,j]`."""
+    if node.items and isinstance(node.items[0], s.Join):
+        return True
     if not isinstance(node.base, s.Name | s.Transpose) or not node.items:
         return False
-    if isinstance(node.items[0], s.Join):
-        return True
     names = [
         (i.body if isinstance(i, s.Transpose) else i)
         for i in node.items

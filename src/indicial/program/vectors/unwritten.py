@@ -28,8 +28,9 @@ from indicial.notation import syntax as s
 from indicial.notation.literals import numbers
 from indicial.notation.printers import unicode
 from indicial.program.names.letters import WORDS, index_name, is_capital, is_letter
+from indicial.program.vectors.above import bracketed
 from indicial.program.vectors.leaves import elementwise, is_element
-from indicial.program.vectors.regular import COUNTED, bracketed, changed, rebuilt
+from indicial.program.vectors.regular import COUNTED, changed, rebuilt
 
 
 def spelt_out(statements: list[s.Statement]) -> list[s.Statement]:

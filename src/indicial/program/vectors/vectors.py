@@ -26,7 +26,7 @@ from indicial.program.names import inverses
 from indicial.program.names.letters import MATRICES
 from indicial.program.names.outline import DISTRIBUTIONS
 from indicial.program.names.sorting import outline, says_what
-from indicial.program.vectors import regular
+from indicial.program.vectors import above, regular
 from indicial.program.vectors.conflicts import Conflicts, Outside
 from indicial.program.vectors.declared import Declared
 from indicial.program.vectors.dimensions import Dimensions
@@ -46,6 +46,8 @@ from indicial.program.vectors.matrices import (
 from indicial.program.vectors.search import Reading, solve
 from indicial.program.vectors.shapes import COLUMN, KINDS, MATRIX, NUMBER, ROW, Mismatch, Shape
 from indicial.program.vectors.spelling import (
+    at_letters,
+    bold_alike,
     distributions,
     kronecker,
     softmaxes,
@@ -97,9 +99,11 @@ def rewrite(
     """The statements in index notation; what cannot be said in it is skipped or reported."""
     statements = listed(regular.lists(softmaxes(sized_identities(statements))))
     statements = kronecker([summed(statement) for statement in statements])
+    if document:
+        statements = at_letters(above.settled(bold_alike(statements)))
     turned = regular.transposed(exponentials(distributions(statements)))
     if not in_vector_style(turned):
-        statements = regular.counted(statements) if document else statements
+        statements = above.counted(statements) if document else statements
         plain = [st for st in statements if not says_what(st)]
         if document and any(map(draws_with_identity, plain)):
             plain = drawn_one_by_one(plain, outline(plain, Messages(), document))
@@ -121,7 +125,7 @@ def _begun(
     statements: list[s.Statement], messages: Messages, document: bool, skipped: list[Skipped]
 ) -> _Rewriting:
     """The statements made regular, with the kinds of their names inferred."""
-    made = spelt_alike(heads(regular.raised(told_apart(statements))))
+    made = spelt_alike(heads(above.raised(told_apart(statements))))
     made = unfolded(regular.factors(made))
     if document:
         made = labelled(made, messages)
