@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import parameters, size_names
 from indicial.data.columns.batches import Held
 from indicial.data.columns.binding import IMAGE, File, Slot, spelt, uneven
@@ -35,7 +36,6 @@ from indicial.tasks.forms import SEQUENCE, Form, form_of
 from indicial.tasks.scoring import likeliest
 
 if TYPE_CHECKING:
-    from indicial.compile.module.module import ProgramModule
     from indicial.training.run import Run
 
 TOGETHER = 32

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
+from indicial.compile.module.module import ProgramModule
 from indicial.data.columns.codings import Coding, Text
 from indicial.data.questions import Index, between, is_text, opened, parted
 from indicial.data.sources import Files, is_gone, open_source
@@ -37,7 +38,6 @@ from indicial.tasks.predictions import Measure
 from indicial.tasks.retrieval import Towers, reduced, sharing
 
 if TYPE_CHECKING:
-    from indicial.compile.module.module import ProgramModule
     from indicial.training.run import Run
 
 TOGETHER = 32

@@ -20,8 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from indicial.data.questions import Questions, Together, open_together
+from indicial.data.questions import Index, Questions, Together, open_together
+from indicial.data.sources import is_gone
 from indicial.decode.answers import Answer, Progress
+from indicial.decode.lookup import Librarian
+from indicial.decode.settings import Decoding
+from indicial.decode.text import Speaker
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
@@ -231,9 +235,6 @@ def _looked_up(
     progress: Progress | None,
 ) -> tuple[tuple[Answer, ...], dict[int, float]]:
     """Answers off pages, and how often the right page is among the likeliest."""
-    from indicial.data.questions import Index
-    from indicial.decode.lookup import Librarian
-
     librarian = Librarian.of(run, checkpoint, pages)
     found = list(librarian.answers(questions, max(RECALLED), progress))
     index = Index(librarian.pages)
@@ -249,9 +250,6 @@ def ask(
     run: Run, questions: Sequence[str], checkpoint: str = "best", progress: Progress | None = None
 ) -> Iterator[Answer]:
     """The likeliest answer of a language model to each question, token by token."""
-    from indicial.decode.settings import Decoding
-    from indicial.decode.text import Speaker
-
     speaker = Speaker.of(run, checkpoint=checkpoint)
     if not speaker.asks:
         raise IndicialError(
@@ -269,7 +267,6 @@ def ask(
 
 def trained_on(run: Run, columns: Mapping[str, str]) -> Together | None:
     """What a run has read, and the run that it began from, where these files are still there."""
-    from indicial.data.sources import is_gone
     from indicial.training.run import Run
 
     names: list[str] = []

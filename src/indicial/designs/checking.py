@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from indicial.designs.arrays import Array
 from indicial.designs.tasks import Case, Task
 from indicial.designs.tasks import task as named_task
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule
-    from indicial.designs.arrays import Array
     from indicial.designs.design import Design
 
 

@@ -31,12 +31,12 @@ from indicial.data.tokenizers import END
 from indicial.designs.arrays import Array
 from indicial.designs.circuits import Circuits, circuits
 from indicial.designs.design import Design
+from indicial.designs.tasks import Task
 from indicial.inspect.subjects import readings
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.designs.reasons import Reason
-    from indicial.designs.tasks import Task
 
 
 SAME, ALIKE = 0.95, 0.7

@@ -24,6 +24,9 @@ import torch
 
 from indicial.compile.module.sizes import parameters
 from indicial.designs.arrays import Array, defined, equations, named, sizes_of
+from indicial.designs.checking import Check, check
+from indicial.designs.tasks import Task
+from indicial.inspect.subjects import Subject, Text, readings
 from indicial.library.loading import load
 from indicial.program.meaning.arrays import stored_shape
 from indicial.program.messages import IndicialError
@@ -34,10 +37,7 @@ from indicial.training.equations import Equations
 
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule
-    from indicial.designs.checking import Check
     from indicial.designs.comparison import Comparison
-    from indicial.designs.tasks import Task
-    from indicial.inspect.subjects import Subject
     from indicial.training.run import Run
 
 FORMAT = 1
@@ -94,7 +94,6 @@ class Design:
         arrays: Mapping[str, object] | None = None,
     ) -> Subject:
         """The design with what it is to read, for `attend` and `trace` (`inspect/`)."""
-        from indicial.inspect.subjects import Subject
 
         def encode(_: object, said: str) -> tuple[list[int], list[str]]:
             tokens = self.encode(said)
@@ -104,8 +103,6 @@ class Design:
 
     def reading(self, tokens: Sequence[int]) -> Subject:
         """The same with the tokens of its one text."""
-        from indicial.inspect.subjects import Subject, Text, readings
-
         (one,) = readings(self.program.code)
         labels = [self.tokens[n] for n in tokens]
         return Subject(self.module, (Text.cut(self.module, one, list(tokens), labels),))
@@ -133,8 +130,6 @@ class Design:
 
     def check(self, task: str | Task) -> Check:
         """Every case of a task: which are wrong, and how near the nearest comes."""
-        from indicial.designs.checking import check
-
         return check(self, task)
 
     def train(self, task: str | Task, **settings: Any) -> Design:

@@ -12,17 +12,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from indicial.designs.arrays import Array
+from indicial.designs.comparison import Comparison
 from indicial.inspect.attention_views import clipped
 from indicial.inspect.pictures import matrix, save
 from indicial.training.chart import new_figure
-
-if TYPE_CHECKING:
-    from indicial.designs.comparison import Comparison
 
 LABEL = 6
 SAME = 1e-9

@@ -15,17 +15,15 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from indicial.compile.module.sizes import data_lengths
+from indicial.inspect.subjects import Subject
 from indicial.program import ir
 from indicial.program.messages import IndicialError
 from indicial.program.sizes import Size, Strided
-
-if TYPE_CHECKING:
-    from indicial.inspect.subjects import Subject
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

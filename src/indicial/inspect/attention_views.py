@@ -39,20 +39,17 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from indicial.data.world.phrasebook import Link
+from indicial.inspect.attention import Look, Side
 from indicial.inspect.heatmap import SHADES, WIDTH
 from indicial.inspect.pictures import matrix, safe, save
 from indicial.inspect.subjects import NOTHING, UNKNOWN
 from indicial.program.messages import IndicialError, columns
 from indicial.training.chart import new_figure
-
-if TYPE_CHECKING:
-    from indicial.data.world.phrasebook import Link
-    from indicial.inspect.attention import Look, Side
-
 
 LABEL = 12
 """The longest label of a row, and of each token where it names two: `the → dog`."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from indicial.compile.module.module import ProgramModule
 from indicial.data.columns.binding import File, spelt
 from indicial.data.columns.codings import Coding, Image, Refused, Text
 from indicial.data.tokenizers import EOS
@@ -30,7 +31,6 @@ from indicial.program.messages import IndicialError
 from indicial.tasks.forms import Form, form_of
 
 if TYPE_CHECKING:
-    from indicial.compile.module.module import ProgramModule
     from indicial.training.run import Run
 
 

@@ -23,11 +23,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from indicial.program.ir import Apply, Code, Expression, Read
+from indicial.program.program import Program
 
 if TYPE_CHECKING:
     import torch
-
-    from indicial.program.program import Program
 
 
 @dataclass(frozen=True)

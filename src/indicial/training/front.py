@@ -21,7 +21,7 @@ from typing import Any
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.scoring import Classes
-from indicial.training.curves import Confusion, Curves, Metrics
+from indicial.training.curves import Confusion, Curves, Metrics, TensorBoard, summary_writer
 from indicial.training.display import make_display
 from indicial.training.loop import train as take_steps
 from indicial.training.processes import Processes, joined_processes
@@ -93,8 +93,6 @@ def _train(
     processes: Processes,
 ) -> Run:
     if settings.tensorboard:
-        from indicial.training.curves import summary_writer
-
         summary_writer()  # a missing package is told before anything is prepared
     shows = processes.rank == 0
     heard = tell if shows else lambda text: None
@@ -117,8 +115,6 @@ def _watchers(settings: Settings, run: Run, tell: Tell, quiet: bool) -> list[Wat
         watchers.append(make_display())
     watchers.append(Curves(run.metrics))
     if settings.tensorboard or run.description.settings.get("tensorboard"):
-        from indicial.training.curves import TensorBoard
-
         try:
             watchers.append(TensorBoard(run.folder / "tensorboard"))
         except IndicialError as error:  # a run that was begun with it goes on without

@@ -28,6 +28,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import torch
 
+from indicial import __version__
 from indicial.compile.module.module import ProgramModule
 from indicial.program.inputs import Unfit, json_of, open_plain, plain_bytes
 from indicial.program.messages import IndicialError
@@ -77,8 +78,6 @@ WORDS = {
 
 def versions() -> dict[str, str]:
     """What made the run: it may matter to whoever wants the same numbers."""
-    from indicial import __version__
-
     return {
         "indicial": __version__,
         "torch": torch.__version__,

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from indicial.data.columns.tables import Rows, Table
+from indicial.data.prepare import FRACTION
 from indicial.data.world import Phrasebook, Scenes, tables, world_table
 from indicial.program.messages import IndicialError
 
@@ -75,8 +76,6 @@ def made_parts(
     seed: int,
 ) -> tuple[Made, Made] | None:
     """Both parts of the world that is named; None if the data are files."""
-    from indicial.data.prepare import FRACTION
-
     named = [name for name in what if isinstance(name, str) and name in tables()]
     if not named:
         if size is not None:

@@ -16,10 +16,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from indicial.compile.module.module import ProgramModule
+from indicial.data.tokenizers import Tokenizer
 from indicial.data.world import World, world
 from indicial.inspect.pictures import matrix
 from indicial.inspect.structures import NAMES, Head, Parsed, padded, structures
@@ -29,10 +31,6 @@ from indicial.program.messages import IndicialError
 from indicial.tasks.predictions import Measure, prediction, probe
 from indicial.training.chart import new_figure
 from indicial.training.run import Run
-
-if TYPE_CHECKING:
-    from indicial.compile.module.module import ProgramModule
-    from indicial.data.tokenizers import Tokenizer
 
 VALUES = "W^V"
 """Without its values a head says nothing; so it is switched off."""

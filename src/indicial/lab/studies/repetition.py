@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from indicial.compile.module.module import ProgramModule
 from indicial.data.tokenizers import END, Tokenizer
 from indicial.data.world import World, world
 from indicial.decode.settings import LEAST, ROUNDS, Decoding
@@ -38,9 +39,6 @@ from indicial.lab.studies.study import (
 )
 from indicial.lab.trials import Trial
 from indicial.training.run import Run
-
-if TYPE_CHECKING:
-    from indicial.compile.module.module import ProgramModule
 
 TRAINED = "trigram"
 """The folder of the run."""

@@ -15,18 +15,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from indicial.compile.module.module import ProgramModule
 from indicial.compile.native.threads import busy
 from indicial.lab.studies.study import LINES, Findings, Place, Say, Study, axes_of, exponent
 from indicial.library.loading import load
 from indicial.program.explain.facts import tied_sizes
 from indicial.program.program import Program
-
-if TYPE_CHECKING:
-    from indicial.compile.module.module import ProgramModule
 
 MODELS = {"rnn": ("rnn", "language_model"), "causal_cnn": ("causal_cnn",)}
 MILLI, MILLION = 1e3, 1e6

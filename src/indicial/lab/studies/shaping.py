@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from indicial.inspect.structures import weights_of
+from indicial.inspect.texts import texts_for
 from indicial.lab.results import Result
 from indicial.lab.studies.study import (
     LINES,
@@ -32,6 +34,7 @@ from indicial.lab.studies.study import (
     unfinished,
 )
 from indicial.lab.trials import Trial
+from indicial.training.run import Run
 from indicial.training.settings import Settings
 
 ALONE = "none"
@@ -185,10 +188,6 @@ NOTE = (
 
 def measure(folder: Path) -> Measured:
     """The loss of a run, and what its heads do on rows of the validation part."""
-    from indicial.inspect.structures import weights_of
-    from indicial.inspect.texts import texts_for
-    from indicial.training.run import Run
-
     result = Result.read(folder)
     assert result is not None, f"{folder} is not finished"
     run = Run.open(folder)
