@@ -208,36 +208,25 @@ def _outcomes(
 
 def _group(operator: str, values: Array) -> Array:
     """A statistic of the draws of one group."""
-    found: Array
-    match operator:
-        case "std":
-            found = values.std(0, ddof=1)
-        case "variance":
-            found = values.var(0, ddof=1)
-        case "max":
-            found = values.max(0)
-        case "min":
-            found = values.min(0)
-        case _:
-            found = values.mean(0)
-    return found
+    if operator in ("std", "variance"):
+        return _spread(operator, values.var(0, ddof=1))
+    return _over(operator, values)
 
 
 def _pooled(operator: str, parts: Array, moments: Array) -> Array:
     """The same of all draws, from the groups; all groups are of one size."""
-    import numpy as np
+    if operator in ("std", "variance"):
+        return _spread(operator, moments[:, 1].mean(0) + moments[:, 0].var(0))
+    return _over(operator, parts)
 
-    found: Array
-    match operator:
-        case "std" | "variance":
-            variance = moments[:, 1].mean(0) + moments[:, 0].var(0)
-            found = np.sqrt(variance) if operator == "std" else variance
-        case "max":
-            found = parts.max(0)
-        case "min":
-            found = parts.min(0)
-        case _:
-            found = parts.mean(0)
+
+def _spread(operator: str, variance: Array) -> Array:
+    root: Array = variance**0.5
+    return root if operator == "std" else variance
+
+
+def _over(operator: str, values: Array) -> Array:
+    found: Array = {"max": values.max, "min": values.min}.get(operator, values.mean)(0)
     return found
 
 

@@ -7,7 +7,6 @@ $ indicial study heads --quick --out try
 from __future__ import annotations
 
 import argparse
-import os
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from indicial.commands.arguments import Commands, Parser, command
 from indicial.commands.train import STOPPED
-from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.lab.studies.study import Study
@@ -203,12 +201,11 @@ def _run(name: str, options: argparse.Namespace) -> int:
     from indicial.compile.native.threads import wait_asleep
 
     wait_asleep()
+    from indicial.lab.front import workers_of
     from indicial.lab.studies.study import run_study
     from indicial.training.display import Output
 
-    if options.workers is not None and options.workers < 1:
-        raise IndicialError(f"--workers takes a number of at least 1; got {options.workers}")
-    workers = options.workers or os.cpu_count() or 1
+    workers = workers_of(options.workers)
     study = _study(name, options)
     quick = "-quick" if options.quick else ""
     few = "-few" if getattr(options, "few", False) else ""

@@ -12,6 +12,7 @@ the last of them are for validation.
 from __future__ import annotations
 
 import hashlib
+from abc import ABC
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -83,17 +84,23 @@ def split(source: Source, fraction: float, seed: int) -> tuple[Source, Source, s
 
 
 @dataclass(frozen=True)
-class Chosen(Source):
-    """The documents of a source whose mark is below a bound (validation), or those whose is not."""
+class _Part(Source, ABC):
+    """Some of the documents of a source, under its name."""
 
     source: Source
-    seed: int
-    bound: int
-    below: bool
 
     @property
     def name(self) -> str:
         return self.source.name
+
+
+@dataclass(frozen=True)
+class Chosen(_Part):
+    """The documents of a source whose mark is below a bound (validation), or those whose is not."""
+
+    seed: int
+    bound: int
+    below: bool
 
     def pieces(self) -> Iterator[Piece]:
         begins, mine = True, False
@@ -109,16 +116,11 @@ class Chosen(Source):
 
 
 @dataclass(frozen=True)
-class Numbered(Source):
+class Numbered(_Part):
     """The first documents of a source, or those `after` them."""
 
-    source: Source
     first: int
     after: bool
-
-    @property
-    def name(self) -> str:
-        return self.source.name
 
     def pieces(self) -> Iterator[Piece]:
         document = 0
@@ -132,16 +134,11 @@ class Numbered(Source):
 
 
 @dataclass(frozen=True)
-class Cut(Source):
+class Cut(_Part):
     """The first part of each document, or what comes `after` it; `cuts` says where, about."""
 
-    source: Source
     cuts: tuple[int, ...]
     after: bool
-
-    @property
-    def name(self) -> str:
-        return self.source.name
 
     def pieces(self) -> Iterator[Piece]:
         document = place = 0

@@ -32,6 +32,7 @@ from indicial.lab.views import View, make_view
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of
 from indicial.training.chart import short
+from indicial.training.folders import numbered
 from indicial.training.run import Run
 from indicial.training.settings import Settings
 from indicial.training.shared_data import Tell, read_columns, read_data
@@ -59,9 +60,7 @@ class Compared:
     @property
     def runs(self) -> dict[str, Run]:
         """The run of each training, by its label: `"ugrnn, seed 0"`."""
-        done = {(one.model, one.asked, one.seed) for one in self.results}
-        trials = self.comparison.trials
-        there = [t for t in trials if (t.model, t.asked, t.seed) in done]
+        there = _trained(self.comparison, self.results)
         return {trial.label: Run.open(trial.folder) for trial in there}
 
     @property
@@ -76,6 +75,12 @@ class Compared:
 
     def __str__(self) -> str:
         return plain(rows(groups(self.results)))
+
+
+def _trained(comparison: Comparison, results: Sequence[Result]) -> list[Trial]:
+    """The trials that have come to a result."""
+    done = {(one.model, one.asked, one.seed) for one in results}
+    return [t for t in comparison.trials if (t.model, t.asked, t.seed) in done]
 
 
 def compare(
@@ -99,13 +104,8 @@ def compare(
     """
     pair = two_designs(models)
     if pair is not None:
-        said = {
-            "parameters": parameters,
-            "seeds": seeds,
-            "out": out,
-            "workers": workers,
-            **settings,
-        }
+        said = {"parameters": parameters, "seeds": seeds, "out": out, "workers": workers}
+        said |= settings
         odd = [name for name, value in said.items() if value is not None]
         if odd:
             raise IndicialError(
@@ -138,7 +138,7 @@ def compare_models(
     quiet: bool = False,
 ) -> Compared:
     """Trains what is not trained yet, and tells what came of it."""
-    processes = _workers(workers)
+    processes = workers_of(workers)
     comparison = _comparison(models, terms, parameters, seeds, tokens_budget, out, quiet)
     before = {trial.label: finished(trial) for trial in comparison.trials}
     left = [trial for trial in comparison.trials if before[trial.label] is None]
@@ -187,9 +187,8 @@ def _comparison(
     tokens = None
     if terms.minutes is None:
         tokens = _number("--tokens-budget", tokens_budget or str(TOKENS))
-    programs = [
-        model.trainable() for model in models
-    ]  # a wrong name is told before the data are read
+    # A wrong name is told before the data are read.
+    programs = [model.trainable() for model in models]
     check_comparable([model.name for model in models], programs)
     tell: Tell = (lambda text: None) if quiet else print
     data: Data | Columns
@@ -198,7 +197,7 @@ def _comparison(
         data = read_columns(terms, form_of(first.program).slots, first.sizes, tell)
     else:
         data = read_data(terms, tell)
-    folder = Path(out) if out is not None else _free_folder(data)
+    folder = Path(out) if out is not None else numbered(f"compare-{Path(data.name).stem}")
     return Comparison.make(models, asked, seeds, terms, data, folder, tokens)
 
 
@@ -218,15 +217,8 @@ def _number(flag: str, text: str) -> int:
     return number
 
 
-def _free_folder(data: Data | Columns) -> Path:
-    name = re.sub(r"[^\w.+-]+", "-", Path(data.name).stem).strip("-")[:60]
-    number = 1
-    while (Path("runs") / f"compare-{name}-{number}").exists():
-        number += 1
-    return Path("runs") / f"compare-{name}-{number}"
-
-
-def _workers(asked: int | None) -> int:
+def workers_of(asked: int | None) -> int:
+    """How many trainings there are at a time: one for each core, if nobody says it."""
     if asked is None:
         return os.cpu_count() or 1
     if asked < 1:
@@ -262,8 +254,7 @@ def _tell_results(comparison: Comparison, results: list[Result], view: View, sam
     if not results:
         view.say("nothing was trained")
         return
-    there = {(result.model, result.asked, result.seed) for result in results}
-    runs = [t for t in comparison.trials if (t.model, t.asked, t.seed) in there]
+    runs = _trained(comparison, results)
     paths = comparison.write(results)
     if samples and view.lost is None:
         _tell_samples([t for t in runs if t.seed == 0 and t.asked == runs[-1].asked], view)

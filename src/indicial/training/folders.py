@@ -70,7 +70,11 @@ def free_folder(settings: Settings) -> Path:
     model = "-".join(Path(what).stem for what in settings.model)
     data = settings.data[0]
     data = data if os.path.exists(data) else data.rpartition("=")[2]  # of x=train.de
-    name = f"{model}-{Path(data).stem}"
+    return numbered(f"{model}-{Path(data).stem}")
+
+
+def numbered(name: str) -> Path:
+    """The first of `runs/NAME-1`, `runs/NAME-2`, … that is free."""
     name = re.sub(r"[^\w.+-]+", "-", name).strip("-")[:60] or "run"
     number = 1
     while (Path("runs") / f"{name}-{number}").exists():
