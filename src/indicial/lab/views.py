@@ -13,14 +13,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.table import Table
 from rich.text import Text
 
 from indicial.lab.results import Result
 from indicial.lab.trials import Trial
 from indicial.tasks.task import Scores
 from indicial.training.chart import short
-from indicial.training.display import Board, Output, Picture, PlainLines, clock
+from indicial.training.display import Board, Output, Picture, PlainLines, clock, side_by_side
 from indicial.training.watchers import Plan, Report, Summary, Watcher
 
 NARROWEST = 36
@@ -174,12 +173,8 @@ class _Several(Picture):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         shown = self.view.boards[: max(1, options.max_width // NARROWEST)]
-        side_by_side = Table.grid(padding=(0, 2), expand=True)
-        for _ in shown:
-            side_by_side.add_column(ratio=1)
         if shown:
-            side_by_side.add_row(*shown)
-            yield side_by_side
+            yield side_by_side(shown)
         of = len(self.view.trials)
         done = sum(share == 1.0 for share in self.view.share.values())
         if of > len(shown):

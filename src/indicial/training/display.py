@@ -159,14 +159,15 @@ class Picture:
             self._live = None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        if len(self.boards) == 1:
-            yield self.boards[0]
-            return
-        side_by_side = Table.grid(padding=(0, 2), expand=True)
-        for _ in self.boards:
-            side_by_side.add_column(ratio=1)
-        side_by_side.add_row(*self.boards)
-        yield side_by_side
+        yield self.boards[0] if len(self.boards) == 1 else side_by_side(self.boards)
+
+
+def side_by_side(boards: Sequence[Board]) -> Table:
+    found = Table.grid(padding=(0, 2), expand=True)
+    for _ in boards:
+        found.add_column(ratio=1)
+    found.add_row(*boards)
+    return found
 
 
 class LiveDisplay(Watcher):

@@ -112,7 +112,6 @@ class Description:
 
     @staticmethod
     def from_json(found: Mapping[str, Any]) -> Description:
-        names = ("sizes", "task", "settings", "data", "versions", "created")
         for name, kind in KINDS.items():
             _check(name, found[name], kind)
         for name, size in found["sizes"].items():
@@ -125,7 +124,7 @@ class Description:
             _check(part, data.get(part, {}), dict)
             for name, value in data.get(part, {}).items():
                 _check(name, value, str if name == "digest" else float)
-        return Description(Equations.from_json(found), **{name: found[name] for name in names})
+        return Description(Equations.from_json(found), **{name: found[name] for name in KINDS})
 
 
 def _check(name: str, value: Any, kind: type) -> Any:
