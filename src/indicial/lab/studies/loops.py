@@ -30,7 +30,7 @@ from indicial.lab.studies.study import (
     Study,
     Terms,
     axes_of,
-    share_interval,
+    share_written,
     training,
 )
 from indicial.lab.trials import Trial
@@ -149,8 +149,7 @@ NOTE = (
 def _row(label: str, hits: dict[float, int], coldest: list[Loop], of: int) -> dict[str, str]:
     found = {"model": label}
     for temperature, count in hits.items():
-        low, high = share_interval(count, of)
-        found[f"τ = {temperature:g}"] = f"{count / of:.2f} [{low:.2f}, {high:.2f}]"
+        found[f"τ = {temperature:g}"] = share_written(count, of)
     starts, lengths = [loop.start for loop in coldest], [loop.length for loop in coldest]
     found["begins"] = f"{median(starts):g}" if starts else ""
     found["round"] = f"{median(lengths):g}, at most {max(lengths)}" if lengths else ""

@@ -50,7 +50,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, linear_regression
 from textwrap import fill, wrap
 from typing import Any, ClassVar
 
@@ -114,12 +114,15 @@ def share_interval(hits: int, of: int) -> tuple[float, float]:
     return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))
 
 
+def share_written(hits: int, of: int) -> str:
+    """`0.25 [0.18, 0.34]`: a share with its interval."""
+    low, high = share_interval(hits, of)
+    return f"{hits / of:.2f} [{low:.2f}, {high:.2f}]"
+
+
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
     """The p of value ≈ c · size^p: the slope of the line through the logarithms."""
-    x, y = [math.log(size) for size in sizes], [math.log(value) for value in values]
-    across, up = fmean(x), fmean(y)
-    slope = math.fsum((a - across) * (b - up) for a, b in zip(x, y, strict=True))
-    return slope / math.fsum((a - across) ** 2 for a in x)
+    return linear_regression(list(map(math.log, sizes)), list(map(math.log, values))).slope
 
 
 LINES = tuple(zip(COLOURS, MARKS, strict=True))

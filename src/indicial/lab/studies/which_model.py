@@ -42,7 +42,7 @@ from indicial.lab.studies.study import (
     Say,
     Study,
     axes_of,
-    share_interval,
+    share_written,
     training,
 )
 from indicial.lab.trials import Trial
@@ -345,10 +345,9 @@ def measure(folder: Path, one: Subject) -> Measured:
 
 
 def row(one: Subject, found: Measured) -> dict[str, str]:
-    low, high = share_interval(found.right, found.of)
     return {
         "task, model": one.label,
-        "right": f"{found.right / found.of:.2f} [{low:.2f}, {high:.2f}]",
+        "right": share_written(found.right, found.of),
         "nats": f"{found.nats:.3f}",
         "parameters": f"{found.parameters:,}",
         "training, s": f"{found.seconds:.0f}",
