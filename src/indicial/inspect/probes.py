@@ -18,7 +18,7 @@ import torch
 from indicial.compile.emit.lift import simplified
 from indicial.compile.emit.source import emit
 from indicial.compile.module.module import ProgramModule
-from indicial.compile.module.wanted import carried, same_step
+from indicial.compile.module.sizes import carried, same_step
 from indicial.compile.passes.hoist import hoist
 from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.schedule.plan import Loop, Step

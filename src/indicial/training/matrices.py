@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from indicial.compile.module.sizes import data_lengths
-from indicial.compile.module.uses import Use, uses
+from indicial.compile.module.starts import Use, uses
 from indicial.program import ir
 from indicial.program.rewrite import free_indices
 from indicial.program.sizes import Size

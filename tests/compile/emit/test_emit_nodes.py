@@ -8,8 +8,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indicial.compile.emit.identifiers import Identifiers
-from indicial.compile.emit.nodes import ALL, NUMBER, Graph, Listed, Node, Slice
+from indicial.compile.emit.nodes import ALL, NUMBER, Graph, Identifiers, Listed, Node, Slice
 from indicial.compile.emit.numbers import SizeTexts
 from indicial.compile.emit.operations import NEW, Torch
 from indicial.compile.emit.printing import Printer

@@ -10,7 +10,7 @@ from indicial import library, load
 from indicial.cli import main
 from indicial.compile.emit.source import emit
 from indicial.compile.explain.schedule_page import schedule_page
-from indicial.compile.module.wanted import outcomes
+from indicial.compile.module.sizes import outcomes
 from indicial.compile.native import toolchain
 from indicial.compile.planned import planned
 from indicial.compile.schedule.schedule import schedule

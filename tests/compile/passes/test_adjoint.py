@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from pass_programs import AWKWARD, code, programs
 
 from indicial.compile.passes.adjoint import Adjoint, adjoint
+from indicial.compile.passes.elements import place_value
 from indicial.compile.passes.forms import is_normal
 from indicial.compile.passes.normal import normal
-from indicial.compile.passes.solving import place_value
 from indicial.library import names
 from indicial.library.loading import load
 from indicial.program.cost.conditions import surely_apart

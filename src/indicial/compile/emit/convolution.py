@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from indicial.compile.emit.calls import Missed
 from indicial.compile.emit.elementwise import Elementwise, Evaluate
 from indicial.compile.emit.nodes import ALL, FLOAT, Node, Operand
 from indicial.compile.emit.operations import NEW, Torch
-from indicial.compile.emit.patterns.pattern import Missed
 from indicial.compile.emit.picks import choose
 from indicial.compile.emit.reads import Bounds
 from indicial.compile.emit.values import Environment, Value, aligned

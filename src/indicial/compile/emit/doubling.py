@@ -18,25 +18,204 @@ A program of its own, run by emitted PyTorch: arguments in an order, outputs in 
 
 alone = Alone(code, arguments=("R^{in}", "W"), outputs=("h",), same={"W"})
 (h,) = alone.run([R_in, W], {"T": 7, "J": 4}, lengths={})
+
+Recurrences that are linear in their state: they need no loop, only a parallel scan.
+
+    h[t,j] = G[t,j] h[t-1,j] + (1 - G[t,j]) u[t,j]
+
+    h^{a}[t,j] = G[t,j]                             the factor of the state
+    h^{b}[t,j] = (1 - G[t,j]) u[t,j]                what comes new; at the first step the start too
+    h[t,j]     = h^{a}[t,j] h[t-1,j] + h^{b}[t,j]
+
+Two steps are again one such step, `a' a h + a' b + b'`, so T steps take log2(T) rounds that double
+how far they reach (Hillis and Steele 1986).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from indicial.compile.emit.running import Source, empty_sizes
 from indicial.compile.emit.source import emit
 from indicial.compile.ground.torch_inside import transformed
-from indicial.compile.passes.linear import Linear, linear
+from indicial.compile.passes.algebra import ZERO, derivative, negative, plus, times
+from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.passes.scan import Members, Unsupported, extract
+from indicial.compile.passes.simplify import inlined
 from indicial.compile.schedule.plan import Around, Call, Loop, Plan, Step
-from indicial.compile.schedule.schedule import schedule
-from indicial.program.ir import Code, IndexValue
-from indicial.program.rewrite import sizes_in, tensors_read
+from indicial.compile.schedule.schedule import ScheduleError, schedule
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Code,
+    Expression,
+    IndexValue,
+    Read,
+    Select,
+    Statement,
+    Tensor,
+    number_at,
+)
+from indicial.program.rewrite import rebuild, sizes_in, tensors_read
+
+
+@dataclass(frozen=True)
+class Linear:
+    """`state` from its factors and what comes new, both of which `code` defines without a loop."""
+
+    code: Code
+    state: str
+    factor: str
+    new: str
+    axis: int
+    """The axis of the state that the recurrence walks."""
+    direction: int
+    lag: int
+    """How many steps back the state is read."""
+
+
+def linear(code: Code, outputs: Collection[str]) -> Linear | None:
+    """The linear recurrence that a program with one loop over time is; None for any other."""
+    loop = _only_loop(code, outputs)
+    if loop is None:
+        return None
+    states = list(dict.fromkeys(s.target for s in loop.statements()))
+    inner = [name for name in states if name not in outputs]
+    if inner and len(states) > 1:
+        code = inlined(code, inner)
+        loop = _only_loop(code, outputs)
+    if loop is None or len(loop.axes) != 1 or set(outputs) != set(loop.axes):
+        return None
+    statements = list(loop.statements())
+    if len(statements) != 1 or statements[0].guard is not None:
+        return None
+    return _apart(code, loop, statements[0])
+
+
+def _only_loop(code: Code, outputs: Collection[str]) -> Loop | None:
+    try:
+        loops = list(schedule(code, outputs).loops())
+    except ScheduleError:
+        return None
+    return loops[0] if len(loops) == 1 else None
+
+
+def _apart(code: Code, loop: Loop, statement: Statement) -> Linear | None:
+    """The statement as factor and rest."""
+    state, axis = statement.target, loop.axes[statement.target]
+    reads = {n for n in statement.body.every(Read) if n.tensor == state}
+    if len(reads) != 1:
+        return None
+    (read,) = reads
+    lag = _lag(statement, read, axis) * loop.direction
+    if lag < 1 or not is_linear(statement.body, read):
+        return None
+    begun = _Starts.of(code, statement, axis)
+    if begun is None:
+        return None
+    names = {**code.tensors}
+    factor, new, before = (derived_name(names, state, mark) for mark in ("a", "b", "before"))
+    start = replace(read, tensor=before) if begun.outside else ZERO
+    made = [replace(s, target=before) for s in begun.outside]
+    made += [replace(s, target=new) for s in begun.inside]
+    made.append(replace(statement, target=new, body=_replaced(statement.body, read, start)))
+    made.append(replace(statement, target=factor, body=derivative(statement.body, read)))
+    own = code.tensors[state]
+    tensors = {n: t for n, t in code.tensors.items() if n != state}
+    for name in (factor, new, before)[: 3 if begun.outside else 2]:
+        tensors[name] = Tensor(name, own.axes, "defined")
+    rest = [s for s in code.statements if s.target != state]
+    alone = replace(code, tensors=tensors, statements=(*rest, *made), loss=None)
+    return Linear(alone, state, factor, new, axis, loop.direction, lag)
+
+
+def _lag(statement: Statement, read: Read, axis: int) -> int:
+    """How far back a read goes that else is at the statement's own place; 0 for any other read."""
+    lag = 0
+    for number, (place, left) in enumerate(zip(read.places, statement.left, strict=True)):
+        if not isinstance(place, Affine) or not isinstance(left, Affine):
+            return 0
+        if number == axis:
+            back = (left.offset - place.offset).number
+            if place.terms != left.terms or back is None:
+                return 0
+            lag = int(back)
+        elif place != left:
+            return 0
+    return lag
+
+
+def is_linear(expression: Expression, atom: Read) -> bool:
+    """Whether an expression is `a · atom + b` with a and b free of the atom's tensor.
+
+    `2 (h - x)/y` is; `h h`, `[h > 0] x` and `tanh(h)` are not, nor is a sum in which h stands.
+    """
+    if expression == atom or not _reads(expression, atom.tensor):
+        return True
+    if isinstance(expression, Select):
+        return all(
+            is_linear(value, atom) and not _reads(condition, atom.tensor)
+            for condition, value in expression.branches
+        ) and is_linear(expression.otherwise, atom)
+    if not isinstance(expression, Apply):
+        return False
+    moving = [a for a in expression.arguments if _reads(a, atom.tensor)]
+    if expression.function == "*" and len(moving) > 1:
+        return False
+    if expression.function == "/" and _reads(expression.arguments[1], atom.tensor):
+        return False
+    return expression.function in ("+", "neg", "*", "/") and all(is_linear(a, atom) for a in moving)
+
+
+def _reads(expression: Expression, tensor: str) -> bool:
+    return tensor in expression.tensors()
+
+
+def _replaced(expression: Expression, read: Read, by: Expression) -> Expression:
+    """With another expression in the place of the read; what a 0 takes away is not there."""
+
+    def leaf(node: Expression) -> Expression:
+        if node == read:
+            return by
+        match node:
+            case Apply("+", arguments):
+                return plus(*arguments)
+            case Apply("*", arguments):
+                return times(*arguments)
+            case Apply("neg", (argument,)):
+                return negative(argument)
+            case Apply("/", (above, _)) if above == ZERO:
+                return ZERO
+        return node
+
+    return rebuild(expression, leaf=leaf)
+
+
+@dataclass(frozen=True)
+class _Starts:
+    """The statements that give a state its first values, by whether those are elements of it."""
+
+    inside: tuple[Statement, ...]
+    outside: tuple[Statement, ...]
+
+    @staticmethod
+    def of(code: Code, statement: Statement, axis: int) -> _Starts | None:
+        inside: list[Statement] = []
+        outside: list[Statement] = []
+        own = code.tensors[statement.target].axes[axis]
+        for other in code.of(statement.target):
+            if other is statement:
+                continue
+            place = number_at(other.left[axis])
+            if place is None or other.guard is not None:
+                return None
+            (outside if own.beyond(place) else inside).append(other)
+        return _Starts(tuple(inside), tuple(outside))
+
 
 PARTS = 3
 """In so many steps the smallest number becomes larger than the largest."""

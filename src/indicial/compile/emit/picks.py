@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from indicial.compile.emit.identifiers import letter
-from indicial.compile.emit.nodes import ALL, FLOAT, INDEXED, INT, Node
+from indicial.compile.emit.nodes import ALL, FLOAT, INDEXED, INT, Node, letter
 from indicial.compile.emit.operations import NEW, Item, Torch
 from indicial.compile.emit.values import Environment, Value, aligned, combined, merged
 from indicial.program.ir import Affine, Flat

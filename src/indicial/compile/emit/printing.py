@@ -22,7 +22,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from indicial.compile.emit.identifiers import Identifiers
 from indicial.compile.emit.nodes import (
     ALL,
     ATOM,
@@ -34,6 +33,7 @@ from indicial.compile.emit.nodes import (
     OPERATORS,
     PREFIXES,
     EinsumLetters,
+    Identifiers,
     Listed,
     Node,
     Operand,

@@ -10,19 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from indicial.compile.emit.calls import Finding, Missed
 from indicial.compile.emit.convolution import CONVOLUTION, Convolution
 from indicial.compile.emit.expressions import Evaluator
-from indicial.compile.emit.identifiers import Identifiers
-from indicial.compile.emit.loops import Fixed, at_this_step, fixings
-from indicial.compile.emit.nodes import FLOAT, INT, NUMBER, Listed, Node, Scope
+from indicial.compile.emit.nodes import FLOAT, INT, NUMBER, Identifiers, Listed, Node, Scope
 from indicial.compile.emit.numbers import Variable
-from indicial.compile.emit.patterns.pattern import Finding, Missed
 from indicial.compile.emit.picks import choose
 from indicial.compile.emit.printing import Assign, Block, Line
 from indicial.compile.emit.ragged import at_letters, with_starts
 from indicial.compile.emit.reads import Array, separated
 from indicial.compile.emit.steps import Steps
-from indicial.compile.emit.storage import Definition, Store
+from indicial.compile.emit.storage import Definition, Fixed, Store, at_this_step, fixings
 from indicial.compile.emit.values import Environment, aligned
 from indicial.compile.emit.writing import Conditions, Writing
 from indicial.compile.schedule.plan import Call, Loop, Piece, Plan, Run, Step

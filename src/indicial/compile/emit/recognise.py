@@ -31,12 +31,19 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from indicial.compile.emit.calls import (
+    ATTENTION,
+    CROSS_ENTROPY,
+    EMBEDDING,
+    Finding,
+    Found,
+    Pattern,
+    Surroundings,
+    only,
+)
 from indicial.compile.emit.convolution import CONVOLUTION
 from indicial.compile.emit.nodes import INDEXED, NUMBER, Graph, Listed, Node
 from indicial.compile.emit.operations import Torch
-from indicial.compile.emit.patterns.attention import ATTENTION, CROSS_ENTROPY, EMBEDDING
-from indicial.compile.emit.patterns.pattern import Finding, Found, Pattern, Surroundings, only
-from indicial.compile.emit.patterns.units import BIAS, GELU, LAYER_NORM
 from indicial.compile.emit.printing import (
     WIDTH,
     Assign,
@@ -47,6 +54,7 @@ from indicial.compile.emit.printing import (
     live_uses,
     roots,
 )
+from indicial.compile.emit.units import BIAS, GELU, LAYER_NORM
 from indicial.program.sizes import Size
 
 

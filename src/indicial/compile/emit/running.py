@@ -37,7 +37,7 @@ from indicial.compile.ground import torch_inside
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
-    from indicial.compile.emit.patterns.pattern import Finding
+    from indicial.compile.emit.calls import Finding
 
 
 def embedding(w: Tensor, e: Tensor) -> Tensor:

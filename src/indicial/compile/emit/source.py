@@ -18,11 +18,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Collection, Sequence
 
+from indicial.compile.emit.calls import Finding
 from indicial.compile.emit.convolution import CONVOLUTION
-from indicial.compile.emit.identifiers import Identifiers
 from indicial.compile.emit.lift import MEMBER, lift, with_logs
-from indicial.compile.emit.nodes import ALL, INDEXED, Node
-from indicial.compile.emit.patterns.pattern import Finding
+from indicial.compile.emit.nodes import ALL, INDEXED, Identifiers, Node
 from indicial.compile.emit.printing import WIDTH, Line, Printer, Return, quoted
 from indicial.compile.emit.program import Emission
 from indicial.compile.emit.recognise import IN_PLACE, MERGED, NAMES, in_place, merged, recognise

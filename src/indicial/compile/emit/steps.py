@@ -10,13 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from indicial.compile.emit.loops import Fixed, fixings
 from indicial.compile.emit.nodes import ALL, Node
 from indicial.compile.emit.numbers import loose_names
 from indicial.compile.emit.operations import Item
 from indicial.compile.emit.printing import Assign, Line
 from indicial.compile.emit.reads import Array, Bounds, bounds_of, read
-from indicial.compile.emit.storage import Definition, Store, Walked, hull, merge, placed
+from indicial.compile.emit.storage import (
+    Definition,
+    Fixed,
+    Store,
+    Walked,
+    fixings,
+    hull,
+    merge,
+    placed,
+)
 from indicial.compile.emit.values import Environment
 from indicial.compile.emit.writing import Conditions, Writing
 from indicial.compile.schedule.plan import Loop

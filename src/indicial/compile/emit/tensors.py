@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.identifiers import Identifiers
 from indicial.compile.emit.nodes import (
     EACH,
     FLOAT,
@@ -24,6 +23,7 @@ from indicial.compile.emit.nodes import (
     INT,
     NUMBER,
     Graph,
+    Identifiers,
     Listed,
     Node,
     Scope,

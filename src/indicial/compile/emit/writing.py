@@ -15,16 +15,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from indicial.compile.emit.identifiers import Identifiers
 from indicial.compile.emit.lift import MEMBER
-from indicial.compile.emit.loops import Fixed, Walks
-from indicial.compile.emit.nodes import INT, NUMBER, Graph, Node, Scope
+from indicial.compile.emit.nodes import INT, NUMBER, Graph, Identifiers, Node, Scope
 from indicial.compile.emit.numbers import SizeTexts, Variable, number
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.printing import Assign, Block, Comment, Line
 from indicial.compile.emit.ragged import Ragged, StartsBeyond
 from indicial.compile.emit.reads import Array
-from indicial.compile.emit.storage import Definition, Store, Walked
+from indicial.compile.emit.storage import Definition, Fixed, Store, Walked, Walks
 from indicial.compile.emit.tensors import Tensors
 from indicial.compile.schedule.plan import Loop, Plan
 from indicial.notation.source import NOWHERE

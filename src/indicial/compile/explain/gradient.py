@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from indicial.compile.explain.blackboard import element, equation
-from indicial.compile.module.wanted import one_length, outcomes
+from indicial.compile.module.sizes import one_length, outcomes
 from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.elements import Elements
 from indicial.compile.passes.forms import renamed

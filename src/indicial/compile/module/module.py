@@ -24,8 +24,17 @@ from torch.utils.hooks import RemovableHandle
 
 from indicial.compile.emit.running import empty_sizes
 from indicial.compile.module import checks
-from indicial.compile.module.around import BackwardHooks, Hook, added, own_precision
-from indicial.compile.module.call import Arguments, Lengths, Reader, Result, result
+from indicial.compile.module.call import (
+    Arguments,
+    BackwardHooks,
+    Hook,
+    Lengths,
+    Reader,
+    Result,
+    added,
+    own_precision,
+    result,
+)
 from indicial.compile.module.checks import check_found, check_given
 from indicial.compile.module.mapping import WeightMap
 from indicial.compile.module.runnable import Expected, Key, Runnable, runnable, wanted
@@ -33,13 +42,13 @@ from indicial.compile.module.sizes import (
     Room,
     Sizes,
     attribute_names,
+    one_length,
     parameters,
     resolve,
     settle,
     with_indices,
 )
 from indicial.compile.module.starts import Start, deviations, fill, stated
-from indicial.compile.module.wanted import one_length
 from indicial.program.inputs import memory
 from indicial.program.ir import Code, Tensor
 from indicial.program.meaning.differing import dependent

@@ -83,7 +83,7 @@ def wanted(code: Code) -> tuple[str, ...]:
     """The tensors that a program computes in the end."""
 
     def make() -> tuple[str, ...]:
-        from indicial.compile.module.wanted import outcomes
+        from indicial.compile.module.sizes import outcomes
         from indicial.compile.schedule.schedule import schedule
 
         return outcomes(code, schedule(code))

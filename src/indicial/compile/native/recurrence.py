@@ -22,9 +22,8 @@ from indicial.compile.passes.scan import Members, Scan, Unsupported
 from indicial.program.ir import Code
 
 if TYPE_CHECKING:
-    from indicial.compile.emit.doubling import Alone, Doubling
+    from indicial.compile.emit.doubling import Alone, Doubling, Linear
     from indicial.compile.passes.adjoint import Adjoint
-    from indicial.compile.passes.linear import Linear
 
 Values = dict[str, torch.Tensor]
 
@@ -103,7 +102,7 @@ class Recurrence:
     @functools.cached_property
     def linear(self) -> Linear | None:
         """The recurrence as one that is linear in its state, if it is."""
-        from indicial.compile.passes.linear import linear
+        from indicial.compile.emit.doubling import linear
 
         return linear(self.code, self.outputs)
 

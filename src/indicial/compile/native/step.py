@@ -35,9 +35,9 @@ from indicial.compile.native import products, threads
 from indicial.compile.native.building import build
 from indicial.compile.native.kernel import REALS, CallStruct, Kernel, row
 from indicial.compile.native.writing.kernel_plan import Within
+from indicial.compile.passes.hoist import NotUnrolled, unrolled
 from indicial.compile.passes.normal import normal
 from indicial.compile.passes.scan import Unsupported
-from indicial.compile.passes.unroll import NotUnrolled, unrolled
 from indicial.compile.schedule.plan import Loop, Run
 from indicial.program.ir import (
     Axis,

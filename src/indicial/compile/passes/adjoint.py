@@ -34,7 +34,7 @@ from indicial.compile.passes.algebra import (
     times,
     weight,
 )
-from indicial.compile.passes.elements import Arrived, Elements
+from indicial.compile.passes.elements import Arrived, Elements, in_range
 from indicial.compile.passes.forms import (
     Distribution,
     Flow,
@@ -52,7 +52,6 @@ from indicial.compile.passes.forms import (
 )
 from indicial.compile.passes.new_tensors import Names, laid_out, shifts
 from indicial.compile.passes.normal import normal
-from indicial.compile.passes.solving import in_range
 from indicial.program import ir
 from indicial.program.moving import indices_at, moved
 from indicial.program.rewrite import is_constant, needed_names

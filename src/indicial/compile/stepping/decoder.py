@@ -19,14 +19,12 @@ import torch
 
 from indicial.compile.emit.running import differentiating
 from indicial.compile.module import checks
-from indicial.compile.module.around import own_precision
-from indicial.compile.module.call import Lengths, Result, result
+from indicial.compile.module.call import Lengths, Result, own_precision, result
 from indicial.compile.schedule.schedule import schedule
 from indicial.compile.stepping.causal import Walk, walk_of
-from indicial.compile.stepping.codes import Stepping, derive
+from indicial.compile.stepping.codes import Stepping, Text, beginning, derive, step
 from indicial.compile.stepping.given import Given
 from indicial.compile.stepping.prefill import Prefill
-from indicial.compile.stepping.sources import Text, beginning, step
 from indicial.compile.stepping.state import (
     Begun,
     Cache,

@@ -19,7 +19,7 @@ import torch
 
 from indicial.compile.emit.running import differentiating
 from indicial.compile.emit.source import Source, emit
-from indicial.compile.module.around import own_precision
+from indicial.compile.module.call import own_precision
 from indicial.compile.passes.new_tensors import over
 from indicial.compile.planned import planned
 from indicial.compile.schedule.schedule import ScheduleError, needed

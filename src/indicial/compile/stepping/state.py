@@ -50,8 +50,7 @@ from indicial.compile.native import toolchain
 from indicial.compile.native.kernel import REALS
 from indicial.compile.native.step import Growing, Held, NativeStep
 from indicial.compile.passes.scan import Unsupported
-from indicial.compile.stepping.codes import Stepping
-from indicial.compile.stepping.sources import placed
+from indicial.compile.stepping.codes import Stepping, placed
 from indicial.program.meaning.arrays import stored_shape
 from indicial.program.messages import IndicialError
 

@@ -22,8 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from indicial.compile.emit.nodes import NUMBER, Node, Operand
-from indicial.compile.emit.patterns.pattern import (
+from indicial.compile.emit.calls import (
     Found,
     Missed,
     Pattern,
@@ -34,6 +33,7 @@ from indicial.compile.emit.patterns.pattern import (
     quotient,
     sides,
 )
+from indicial.compile.emit.nodes import NUMBER, Node, Operand
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,0 @@
-"""Library calls: what in a text is a call that PyTorch has, one file for each."""
