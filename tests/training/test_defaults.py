@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small import small_data
+from small import small_data, small_module, small_task
 
 from indicial import load
 from indicial.data.columns.batches import Columns, Held, Part
@@ -15,7 +15,8 @@ from indicial.data.columns.codings import Image, Places
 from indicial.data.corpus import Corpus
 from indicial.program.messages import IndicialError
 from indicial.tasks.programs import trainable
-from indicial.training import defaults, starting
+from indicial.training import clock, defaults, starting
+from indicial.training.processes import ALONE
 from indicial.training.roles import Roles, heads_of, roles
 from indicial.training.settings import Settings
 
@@ -154,6 +155,26 @@ def test_recurrences_take_larger_steps() -> None:
     assert [name for name, recurs in kinds.items() if recurs] == ["ugrnn", "stacked", "blank_rnn"]
     assert defaults.default_rate("muon", 64, True) > defaults.default_rate("muon", 64, False)
     assert defaults.default_rate("muon", 256, True) == defaults.default_rate("muon", 64, True) / 2
+
+
+def test_what_is_read_often_is_forgotten_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = small_task("trigram", data=small_data(50))
+    module = small_module(task)
+
+    def decay(seconds_per_step: float, **said: float) -> float:
+        monkeypatch.setattr(starting, "rehearse", lambda *_: seconds_per_step)
+        settings = Settings(**{"minutes": 1, **said})
+        return starting._choices(task, module, settings, "cpu", ALONE, clock.now())[0].weight_decay
+
+    tokens = task.batch_size * task.about.tokens_per_row
+    once = (
+        60 * defaults.SHARE * tokens / task.about.tokens
+    )  # seconds of a step that let it be read once
+    assert decay(once) == decay(once / 6) == 0.1
+    assert decay(once / 16) == pytest.approx(0.25, abs=0.02)
+    assert decay(once / 1000) == 0.5
+    assert decay(once / 1000, weight_decay=0) == 0
+    assert decay(once / 1000, max_steps=10**6) == 0.1, "who says the steps knows why"
 
 
 def test_what_the_data_tell_is_no_width() -> None:

@@ -187,6 +187,11 @@ def most_steps(parameters: int, tokens: int, tokens_per_step: int) -> int:
     return max(1, math.ceil(epochs * tokens / tokens_per_step))
 
 
+def weight_decay(epochs: float) -> float:
+    """What is read so often is learned by heart, the less so the more is forgotten meanwhile."""
+    return min(max(0.1, epochs / 64), 0.5)
+
+
 def _cores(kind: str) -> int:
     """Those that this process may run on, where the system tells."""
     if kind != "cpu":

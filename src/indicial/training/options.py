@@ -177,7 +177,7 @@ LEARNING = [
     ),
     Option("learning_rate", NUMBER, "its largest value (by optimizer and width)", "X", least=1e-12),
     Option("warmup", WHOLE, "steps in which it rises (a twentieth of all)", "N", least=0),
-    Option("weight_decay", NUMBER, "how much matrices shrink (0.1)", "X", least=0),
+    Option("weight_decay", NUMBER, "how much matrices shrink (0.1 to 0.5)", "X", least=0),
     Option("clip", NUMBER, "the largest norm of the gradient; 0 clips nothing (1)", "X", least=0),
     Option("clip_each", FLAG, "clip each tensor by its own norm"),
     Option("average", WHOLE, "keep the mean of the weights over about so many steps, and use it (0)", "N", least=0),

@@ -392,7 +392,6 @@ def _choices(
         learning_rate=_said(settings.learning_rate, rate),
         accumulate=settings.accumulate or 1,
         optimizer=optimizer,
-        weight_decay=_said(settings.weight_decay, 0.1),
         clip=_said(settings.clip, 1.0),
         clip_each=bool(settings.clip_each),
         average=settings.average or 0,
@@ -414,7 +413,10 @@ def _choices(
     amount = defaults.amount(
         settings, per_step, tokens, about.validation_tokens, seconds=left, most_steps=most
     )
-    return replace(kept, **amount.__dict__), per_step
+    planned = most is not None and settings.max_steps is None
+    epochs = amount.max_steps * tokens / about.tokens if planned else 0.0
+    decay = _said(settings.weight_decay, defaults.weight_decay(epochs))
+    return replace(kept, weight_decay=decay, **amount.__dict__), per_step
 
 
 def _said(value: float | None, otherwise: float) -> float:
