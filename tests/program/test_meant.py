@@ -621,6 +621,26 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"h": 2, "A": 3, "B": 3, "x": 2},
         2,
     ),
+    "a graph by its degrees": (
+        r"H^{(l+1)} = \sigma(\hat D^{-1/2} S \hat D^{-1/2} H^{(l)} W^{(l)})",
+        {"H": 3, "H_0": 2, "D̂": 2, "S": 2, "W": 3},
+        4,
+    ),
+    "a Laplacian by its degrees": (
+        r"L_{sym} = D^{-\frac12} L D^{-\frac12}",
+        {"L_{sym}": 2, "D": 2, "L": 2},
+        2,
+    ),
+    "layers from the first on": (
+        r"H^0 = X \\ H^{l+1} = (1 - \alpha) A H^l + \alpha H^0",
+        {"H": 3, "X": 2, "α": 0, "A": 2},
+        1,
+    ),
+    "a gate on a diagonal, behind": (
+        r"k_t^{+} = k_t \operatorname{diag}(e^{g_t})",
+        {"k^{+}": 2, "k": 2, "g": 2},
+        1,
+    ),
 }
 
 OUTSIDE: dict[str, tuple[str, str]] = {
@@ -780,6 +800,43 @@ def test_slopes_of_functions(tmp_path: Path) -> None:
     found = program.interpret({"z": z})
     for n, f in zip("abc", functions, strict=True):
         assert np.allclose(found[f"δ^{n}"], (f(z + h) - f(z - h)) / (2 * h))
+
+
+def test_a_convolution_of_a_graph(tmp_path: Path) -> None:
+    path = tmp_path / "notes.md"
+    rows = (
+        r"\tilde A = A + I",
+        r"\tilde D_{ii} = \sum_j \tilde A_{ij}",
+        r"H = \tanh(\tilde D^{-1/2} \tilde A \tilde D^{-1/2} X W)",
+    )
+    path.write_text("\n\n".join(f"$${row}$$" for row in rows), encoding="utf-8")
+    (program,) = load_document(path)
+    draw = np.random.default_rng(3)
+    A, X, W = draw.integers(0, 2, (4, 4)), draw.normal(size=(4, 3)), draw.normal(size=(3, 2))
+    found = program.interpret({"A": A, "X": X}, {"W": W})
+    own = A + np.eye(4)
+    by = 1 / np.sqrt(own.sum(axis=1))
+    assert np.allclose(found["H"], np.tanh((by[:, None] * own * by) @ X @ W))
+
+
+def test_a_gate_on_a_diagonal(tmp_path: Path) -> None:
+    path = tmp_path / "notes.md"
+    path.write_text(r"$$S_t = S_{t-1} \mathrm{diag}(e^{a_t}) + v_t k_t^\top$$", encoding="utf-8")
+    (program,) = load_document(path)
+    a, v, k = np.random.default_rng(4).normal(size=(3, 3, 2))
+    found = program.interpret({"a": a, "v": v, "k": k})
+    S = np.zeros((2, 2))
+    for t in range(3):
+        S = S @ np.diag(np.exp(a[t])) + np.outer(v[t], k[t])
+    assert np.allclose(found["S"][-1], S)
+
+
+def test_an_equation_behind_words(tmp_path: Path) -> None:
+    path = tmp_path / "notes.md"
+    text = "the state: \\[h_t = \\tanh(W x_t)\\]\nand see \\[this = that\\]\n"
+    path.write_text(text, encoding="utf-8")
+    found = reading(load_document(path), 0, len(text), str(path))
+    assert found.axes == {"h": {2}, "W": {2}, "x": {2}} and found.equations == 1
 
 
 def test_a_backward_pass(tmp_path: Path) -> None:

@@ -67,10 +67,19 @@ def is_money(text: str, start: int, end: int) -> bool:
     return not (tight or (alone and "\n" not in text[start:end]))
 
 
+_COMMAND = re.compile(r"\\[A-Za-z]{2}")
+
+
 def is_display(text: str, start: int, end: int) -> bool:
-    r"""Whether `\[ … \]` in Markdown has its lines to itself; else it is an escaped bracket."""
+    r"""Whether `\[ … \]` in Markdown is a formula: it has its lines to itself, or is an equation with a command.
+
+    Else it is an escaped bracket.
+    """
     before, after = line_before(text, start), line_after(text, end)
-    return not before.strip(" \t>-*+") and not after.strip(" \t\r.,;")
+    if not before.strip(" \t>-*+") and not after.strip(" \t\r.,;"):
+        return True
+    inside = text[start + 2 : end - 2]
+    return "=" in inside and _COMMAND.search(inside) is not None
 
 
 def line_before(text: str, offset: int) -> str:

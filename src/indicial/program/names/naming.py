@@ -351,8 +351,10 @@ class Naming:
     def _is_step(self, name: s.Name, seen: _Seen) -> bool:
         """`Φ^{t+1}` beside `Φ^t`, `W^{(l)}` beside `h^{(l+1)}`: a step of time or layer, above."""
         step = _step(name.sup)
-        if step is None:
-            return False
+        if step is None:  # the `H^0` of `H^{l+1} = … + α H^0`
+            first = len(name.sup) == 1 and name.sup[0] == s.Number("0")
+            stepped = seen.sup_defined and not seen.without_sup and bool(seen.sup_shifted)
+            return first and stepped
         if step[0] not in self.steps:  # the t of `a_t = Σ_i α_i^t h_i`
             plain = step[1] and not isinstance(name.sup[0], s.Group)
             return plain and step[0] in self.live and seen.indexed and not seen.without_sup

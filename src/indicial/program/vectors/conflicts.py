@@ -26,6 +26,7 @@ from indicial.program.vectors.shapes import (
     Mismatch,
     Shape,
     align,
+    diagonal,
     dotted,
     fits_all,
     flip,
@@ -80,8 +81,9 @@ class Conflicts:
             shape = self.kinds.shape_of(leaf)
             if leaf.key in self.kinds.higher and leaf.key not in self.kinds.total:
                 raise Outside(f"{leaf.key} has more indices than a matrix, and none is written")
-            if leaf.use.reference.power is not None:
-                _raised(shape, leaf.use.reference.power)
+            power = leaf.use.reference.power
+            if power is not None and not diagonal(leaf.base, power):
+                _raised(shape, power)
             return shape if sound else None
         match node:
             case s.Group(body=body) | s.Negative(body=body) | s.Expectation(body=body):

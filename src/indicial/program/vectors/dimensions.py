@@ -35,7 +35,7 @@ class Dimensions:
         self._issued: list[int] = []
         self._next = 0
         self._active: list[int] = []
-        self._summed: set[int] = set()
+        self.summed: set[int] = set()
         self._pinned: dict[int, s.Expression] = {}
         self.sizes: dict[str, int] = {}
         """Names that are the size of an index: the `d_k` of `√d_k`."""
@@ -123,7 +123,7 @@ class Dimensions:
             self._issued.append(number)
         self._active.append(number)
         if summed:
-            self._summed.add(number)
+            self.summed.add(number)
         if pinned is not None:
             self._pinned[number] = pinned
         return number
@@ -175,7 +175,7 @@ class Dimensions:
         small = letter.base.lower() not in self._names
 
         def is_small(number: int) -> bool:
-            return small and number not in self._summed
+            return small and number not in self.summed
 
         same = [
             n

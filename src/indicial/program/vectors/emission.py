@@ -285,7 +285,9 @@ class Emission:
             return self.emit(body, (one, one))
         if ends[0] is None or ends[1] is None:
             return node
-        inner: Open = (ends[0], None) if shape[0] else (None, ends[0])
+        # By the end that stays open: in `k diag(exp(g))` the other is summed around the exp.
+        end = ends[1] if ends[0] in self.dimensions.summed else ends[0]
+        inner: Open = (end, None) if shape[0] else (None, end)
         unit = self._identity([ends[0], ends[1]], node.span)
         return s.Product((unit, _grouped(self.emit(body, inner))), span=node.span)
 
@@ -407,6 +409,30 @@ class Emission:
         outer = found.items[: len(found.items) - 2]
         return s.Index(name, (*outer, *self._letters(letters, base.span)), span=base.span)
 
+    def _rooted(
+        self, node: s.Expression, base: s.Expression, key: str, letters: list[int]
+    ) -> s.Expression:
+        """`D^{-1/2}`, of a diagonal D: a matrix of its own, with the powers of what is on the diagonal."""
+        power = self.kinds.leaf(node)
+        assert power is not None and power.use.reference.power is not None
+        if node not in self.made:
+            name = s.Name(f"root{len(self.made) + 1}", span=node.span)
+            with self.dimensions.inside():
+                one, other = (self.dimensions.new(summed=False) for _ in range(2))
+                self.dimensions.join(one, other)
+                own = self.indexed(name, name.base, [one, other])
+                degree = self.indexed(base, key, [one, one])
+                exponent = self.emit(power.use.reference.power, CLOSED)
+                body = s.Product(
+                    (self._identity([one, other], node.span), s.Power(degree, exponent)),
+                    span=node.span,
+                )
+                self.made[node] = s.Equation((own, body), ("=",), span=node.span)
+        left = self.made[node].sides[0]
+        assert isinstance(left, s.Index) and isinstance(left.base, s.Name)
+        self.dimensions.join(*letters)
+        return self.indexed(left.base, left.base.base, letters)
+
     # ------------------------------------------------------------------ names
 
     def _name(self, node: s.Expression, leaf: Leaf, ends: Open) -> s.Expression:
@@ -422,6 +448,8 @@ class Emission:
         base = self._spelt(node, leaf, raised=power is not None)
         if power is not None and len(letters) == 2 and inverts(power):
             return self._inverted(base, leaf.key, letters)
+        if power is not None and len(letters) == 2:
+            return self._rooted(node, base, leaf.key, letters)
         if letters:
             base = self.indexed(base, leaf.key, letters)
         if power is None or (not letters and base is node):

@@ -23,7 +23,15 @@ from indicial.program.names.letters import GROUPS, index_name
 from indicial.program.names.outline import Outline
 from indicial.program.vectors.leaves import Leaf, Leaves
 from indicial.program.vectors.regular import OFTEN_VECTORS, index_letters
-from indicial.program.vectors.shapes import COLUMN, MATRIX, NUMBER, OF_RANK, ROW, Shape
+from indicial.program.vectors.shapes import (
+    COLUMN,
+    MATRIX,
+    NUMBER,
+    OF_RANK,
+    ROW,
+    Shape,
+    diagonal,
+)
 
 COUNTS = frozenset("dnmltijpNTLDJ")
 """Letters that count something where nothing says otherwise: sizes, places, steps."""
@@ -62,6 +70,8 @@ class Seen:
     """How many indices it has where it has most."""
     above: bool = False
     """One of them stands above it: the l of `h_i^l`."""
+    diagonal: bool = False
+    """It is a matrix of degrees: the D of `D^{-1/2} A D^{-1/2}`."""
     compared: bool = False
     """It stands in a cosine: the A and the B of `A · B / (‖A‖ ‖B‖)`."""
     figure: bool = False
@@ -205,6 +215,8 @@ class Kinds(Leaves):
         seen.bold = seen.bold or base.font in ("bold", "sans") or bool(_ARROWS & {*base.accents})
         items = leaf.use.reference.items
         seen.most = max(seen.most, len(items))
+        power = leaf.use.reference.power
+        seen.diagonal = seen.diagonal or (power is not None and diagonal(base, power))
         seen.above = seen.above or any(script in items for script in base.sup)
         for item in items:
             letters = {n.base for n in item.every(s.Name)}
@@ -230,6 +242,8 @@ class Kinds(Leaves):
             return self.declared[variable]
         seen = self.seen[variable]
         row = 0.0 if rows else 3.0
+        if seen.diagonal:
+            return {MATRIX: 0, NUMBER: 4}
         if seen.compared:
             return {COLUMN: 0, ROW: row, NUMBER: 6}
         if seen.figure and seen.capital and not (seen.bold or seen.transposed):

@@ -161,3 +161,10 @@ def gains(node: s.Product) -> set[int]:
 def inverts(exponent: s.Expression) -> bool:
     """The -1 of `A^{-1}`."""
     return isinstance(exponent, s.Negative) and exponent.body == s.Number("1")
+
+
+def diagonal(base: s.Expression, exponent: s.Expression) -> bool:
+    """The `D^{-1/2}` of a graph: a matrix of degrees, whose power is that of each of them."""
+    half = s.unsigned(exponent)
+    degrees = isinstance(base, s.Name) and base.base == "D"
+    return degrees and isinstance(half, s.Fraction) and half.below == s.Number("2")

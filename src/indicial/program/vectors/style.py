@@ -25,7 +25,7 @@ from indicial.program.vectors.regular import (
     joined_parts,
     side_by_side,
 )
-from indicial.program.vectors.shapes import dotted, inverts
+from indicial.program.vectors.shapes import diagonal, dotted, inverts
 from indicial.program.vectors.spelling import starred
 from indicial.program.vectors.tables import NORMALISED
 
@@ -149,8 +149,9 @@ def _indexed(statements: Iterable[s.Statement]) -> Iterator[str]:
 def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
     if isinstance(node, s.Name):
         arrow = "vec" in node.accents and len(node.sub) < 2
+        degrees = bool(node.sup) and diagonal(node, node.sup[-1])  # `D^{-1/2} A D^{-1/2}`
         return ((node.font == "bold" or arrow) and is_letter(node.base)) or (
-            node.base in GREEK_MATRICES
+            node.base in GREEK_MATRICES or degrees
         )
     if isinstance(node, s.Transpose):
         # `μ^⊤ q`: a Greek letter that is turned is no number, but γ^T may be a power.
