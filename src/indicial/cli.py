@@ -11,25 +11,9 @@ import argparse
 import gc
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from indicial import __version__
-from indicial.commands import (
-    attend,
-    check,
-    compare,
-    design,
-    evaluate,
-    exercise,
-    explain,
-    export,
-    generate,
-    lab,
-    notebook,
-    plot,
-    report,
-    study,
-    train,
-)
 from indicial.commands.arguments import Parser
 from indicial.program.messages import IndicialError
 from indicial.program.terminal import shown_safely
@@ -49,24 +33,11 @@ examples:
   indicial lab transformer             equations, costs and runs in the browser
 """
 
-COMMANDS = [
-    check,
-    notebook,
-    plot,
-    exercise,
-    explain,
-    train,
-    generate,
-    evaluate,
-    compare,
-    attend,
-    design,
-    study,
-    export,
-    report,
-    lab,
-]
-"""In the order in which `--help` lists them; each adds its commands to the parser."""
+COMMANDS = (
+    "check", "notebook", "plot", "exercise", "explain", "train", "generate", "evaluate", "compare",
+    "attend", "design", "study", "export", "report", "lab",
+)  # fmt: skip
+"""Files of `commands`, in the order in which `--help` lists them; each adds its commands to the parser."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -116,6 +87,6 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--version", action="version", version=f"indicial {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for module in COMMANDS:
-        module.add(commands)
+    for name in COMMANDS:
+        import_module(f"indicial.commands.{name}").add(commands)
     return parser

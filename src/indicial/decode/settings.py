@@ -28,7 +28,7 @@ from __future__ import annotations
 import difflib
 import math
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Literal
@@ -44,6 +44,23 @@ NUMBERS = ("temperature", "top_p", "min_p", "repetition_penalty", "length_penalt
 
 OTHER_NAMES = {"max_length": "max_new_tokens", "num_samples": "num_return_sequences"}
 """What others call it; only used to say how it is called here."""
+
+BOUNDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(
+        ("max_new_tokens", "num_beams", "num_return_sequences"),
+        (lambda number: number >= 1, "a whole number from 1"),
+    ),
+    "top_k": (lambda number: number >= 0, "how many tokens are kept, 0 for all"),
+    "no_repeat_ngram_size": (lambda number: number >= 0, "a number of tokens, 0 for off"),
+    **dict.fromkeys(("top_p", "min_p"), (lambda p: 0 <= p <= 1, "a probability, from 0 to 1")),
+    "temperature": (lambda number: 0 <= number < math.inf, "0 (greedy) or more"),
+    "repetition_penalty": (lambda x: 0 < x < math.inf, "more than 0, and 1 for none"),
+    # Not so for nan.
+    "length_penalty": (lambda x: abs(x) <= PENALTY, f"a number from -{PENALTY} to {PENALTY}"),
+    "early_stopping": (lambda said: said in (True, False, "never"), "true, false or never"),
+    "seed": (lambda number: number is None or number >= 0, "a whole number from 0"),
+}
+"""Which values each setting may have, and how that is said."""
 
 
 @dataclass(frozen=True)
@@ -100,31 +117,10 @@ class Decoding:
                 object.__setattr__(self, name, int(value) if name in WHOLE else float(value))
 
     def _check_numbers(self) -> None:
-        for name in ("max_new_tokens", "num_beams", "num_return_sequences"):
-            if (value := getattr(self, name)) < 1:
-                raise IndicialError(f"{name} is {value}; it is a whole number from 1")
-        if self.top_k < 0:
-            raise IndicialError(f"top_k is {self.top_k}; it is how many tokens are kept, 0 for all")
-        if (size := self.no_repeat_ngram_size) < 0:
-            raise IndicialError(
-                f"no_repeat_ngram_size is {size}; it is a number of tokens, 0 for off"
-            )
-        for name in ("top_p", "min_p"):
-            if not 0 <= (value := getattr(self, name)) <= 1:
-                raise IndicialError(f"{name} is {value}; it is a probability, from 0 to 1")
-        if not 0 <= self.temperature < math.inf:
-            raise IndicialError(f"the temperature is {self.temperature}; it is 0 (greedy) or more")
-        if not 0 < self.repetition_penalty < math.inf:
-            text = "it is more than 0, and 1 for none"
-            raise IndicialError(f"repetition_penalty is {self.repetition_penalty}; {text}")
-        if not abs(self.length_penalty) <= PENALTY:  # not so for nan
-            text = f"it is a number from -{PENALTY} to {PENALTY}"
-            raise IndicialError(f"length_penalty is {self.length_penalty}; {text}")
-        if self.early_stopping not in (True, False, "never"):
-            text = "it is true, false or never"
-            raise IndicialError(f"early_stopping is {self.early_stopping}; {text}")
-        if self.seed is not None and self.seed < 0:
-            raise IndicialError(f"the seed is {self.seed}; it is a whole number from 0")
+        for name, (fits, words) in BOUNDS.items():
+            if not fits(value := getattr(self, name)):
+                the = "the " if name in ("temperature", "seed") else ""
+                raise IndicialError(f"{the}{name} is {value}; it is {words}")
 
     def _check_together(self) -> None:
         if self.num_beams > 1:

@@ -158,5 +158,5 @@ def test_pointing_counts_words_that_look_at_what_they_name() -> None:
     score = PointingScore()
     score.add(np.stack([at_ring, at_ring, nowhere, nowhere]), meant, own)
     assert (score.words, score.hits) == (3, 2)
-    assert score.share == score.mean_weight == pytest.approx(2 / 3)
+    assert score.share == pytest.approx(2 / 3)
     assert score.chance == pytest.approx(grid.mean())

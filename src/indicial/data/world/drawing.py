@@ -125,8 +125,6 @@ class PointingScore:
     words: int = 0
     hits: int = 0
     """Words whose strongest weight is on what they speak of."""
-    weight: float = 0.0
-    """The share of attention on what is meant, added up."""
     area: float = 0.0
     """The share of the picture that it takes up, added up."""
 
@@ -137,16 +135,11 @@ class PointingScore:
                 held = holding(owners, [number + 1 for number in things], looks.shape)
                 self.words += 1
                 self.hits += bool(held.flat[int(np.argmax(looks))])
-                self.weight += float(looks[held].sum() / looks.sum())
                 self.area += float(held.mean())
 
     @property
     def share(self) -> float:
         return self.hits / max(1, self.words)
-
-    @property
-    def mean_weight(self) -> float:
-        return self.weight / max(1, self.words)
 
     @property
     def chance(self) -> float:

@@ -71,8 +71,6 @@ class AlignmentScore:
     found_sure: int = 0
     found_possible: int = 0
     sure: int = 0
-    weight: float = 0.0
-    """The share of attention that lies on words that are meant, added up over the words."""
 
     def add(self, weights: Array, links: Iterable[Link]) -> None:
         """One pair of texts; rows of weights behind the last linked word do not matter."""
@@ -87,7 +85,6 @@ class AlignmentScore:
             self.found += 1
             self.found_sure += looked in sure.get(target, ())
             self.found_possible += looked in meant
-            self.weight += float(sum(weights[target][source] for source in meant))
         self.sure += sum(map(len, sure.values()))
 
     @property
@@ -98,10 +95,6 @@ class AlignmentScore:
     def share(self) -> float:
         """How many words look most at a word that they stand for."""
         return self.found_possible / max(1, self.found)
-
-    @property
-    def mean_weight(self) -> float:
-        return self.weight / max(1, self.found)
 
 
 PARTS = ("train", "validation", "new")
