@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, KeysView, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 from typing import ClassVar, Union
 
 from indicial.notation.node import Holder, Tree, kept
@@ -321,6 +322,9 @@ class Statement:
     body: Expression
     guard: Expression | None = None
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    number: int = field(default_factory=count().__next__, init=False, compare=False, repr=False)
+    """Its own, by which passes know it again; one that is changed has another."""
+    STORED: ClassVar = ("target", "left", "indices", "body", "guard", "span")
 
     @property
     def scope(self) -> dict[str, Index]:

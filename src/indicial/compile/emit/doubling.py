@@ -7,7 +7,7 @@
     …
 
 The kernels are better on a processor, where a step costs little; elsewhere a loop over time is a
-launch for every step, and this is not. `passes.linear` says which recurrences are linear.
+launch for every step, and this is not. `linear` says which recurrences are.
 
 Factors are multiplied before they meet a state. Those up to 1, as gates are, can do no harm; the
 product of larger ones may leave the range of the numbers where no state does, because the state is
@@ -356,8 +356,8 @@ def _call(
         scan = extract(code, around, loop, (), ragged)
     except Unsupported:
         return None
-    inside = {id(s) for s in loop.statements()}
-    others = [s for s in plan.statements() if id(s) not in inside]
+    inside = {s.number for s in loop.statements()}
+    others = [s for s in plan.statements() if s.number not in inside]
     read = tensors_read(others).union(want)
     outputs = [name for name, piece in scan.results.items() if piece.tensor in read]
     found = linear(scan.code, outputs)

@@ -108,8 +108,8 @@ class Steps:
         self.put(store, walk, array.node)
 
     def orders(self, loop: Loop, name: str) -> set[int]:
-        inside = {id(s) for s in loop.statements()}
-        return {n for n, s in enumerate(self.code.of(name)) if id(s) in inside}
+        inside = {s.number for s in loop.statements()}
+        return {n for n, s in enumerate(self.code.of(name)) if s.number in inside}
 
     def outside(self, outer: Store, walk: Walked, store: Store) -> None:
         """What statements outside the loop say about the current step."""
@@ -160,12 +160,12 @@ class Steps:
         shrinks steps differ anyway.
         """
         axes = [a for a in store.axes if a != store.walked.axis]
-        boxes = {id(s): self.box(s, axes) for s in self.code.of(store.target)}
+        boxes = {s.number: self.box(s, axes) for s in self.code.of(store.target)}
         sizes = [size for box in boxes.values() for pair in box for size in pair]
         if any(isinstance(atom, Strided) for size in sizes for atom in size.atoms):
             return True
         whole = hull(self.torch, list(boxes.values()))
-        return all(boxes[id(s)] == whole for s in statements)
+        return all(boxes[s.number] == whole for s in statements)
 
     def box(self, statement: Statement, axes: Sequence[int]) -> tuple[Bounds, ...]:
         env = Environment().bind(statement.indices)

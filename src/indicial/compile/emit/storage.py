@@ -299,7 +299,7 @@ class Walks:
 
     def nests(self, name: str) -> int:
         """How many loops, one after the other, walk along a tensor."""
-        return len({id(loops[0]) for target, loops in self.made if target == name and loops})
+        return len({loops[0].variable for target, loops in self.made if target == name and loops})
 
     def key(self, reading: Reading, loop: Loop, axis: int) -> Size | None:
         """The step of a walked tensor that is read, in terms of the loop's variable."""

@@ -134,11 +134,11 @@ def _sections(code: Code, found: Adjoint) -> Iterator[tuple[str, list[Statement]
         ]
         for role in ("input", "parameter")
     }
-    special = {id(s) for s in found.statements if _is_special(s, found.statements)}
+    special = {s.number for s in found.statements if _is_special(s, found.statements)}
     last = {name for names in ends.values() for name in names}
     middle = {s.target for s in found.statements} - last
     for title, statements in _steps(schedule(found.code).steps, middle):
-        if kept := [plain(s) for s in statements if id(s) not in special]:
+        if kept := [plain(s) for s in statements if s.number not in special]:
             yield title, kept
     for role, names in ends.items():
         if names:

@@ -84,7 +84,7 @@ class _Writer:
 
     def __init__(self, code: Code, ready: Planned, width: int) -> None:
         self.code = code
-        self.reasons = {id(loop): reason for loop, reason in ready.refused}
+        self.reasons = {loop.variable: reason for loop, reason in ready.refused}
         self.width = width
         self.loops = any(loop.kind == "scanned" for loop in schedule(code).loops())
 
@@ -93,7 +93,7 @@ class _Writer:
 
         def kind(step: Step) -> object:
             if isinstance(step, Loop | Call):
-                return id(step)
+                return next(step.statements()).number
             return self.title(step.statement, around)
 
         for _, group in groupby(steps, kind):
@@ -125,8 +125,8 @@ class _Writer:
         """A loop of the emitted text, and what is in it."""
         yield from self.say(_walk(loop), len(around))
         yield from self.steps(loop.steps, (*around, loop))
-        if id(loop) in self.reasons:
-            why = f"{self.reasons[id(loop)]}; the emitted PyTorch runs the same schedule"
+        if loop.variable in self.reasons:
+            why = f"{self.reasons[loop.variable]}; the emitted PyTorch runs the same schedule"
             yield from self.rows([("no kernel", [why])], len(around) + 1)
 
     def call(self, call: Call, around: tuple[Loop, ...]) -> Iterator[str]:
@@ -141,7 +141,7 @@ class _Writer:
             yield from self.say(f"{_walk(call.loop)}: a parallel scan in PyTorch", len(around))
             yield from self.together(call.loop.statements(), (*around, call.loop))
             linear = _linear(call.function.doubling.linear, call.loop)
-            reason = self.reasons[id(call.loop)]
+            reason = self.reasons[call.loop.variable]
             yield from self.rows([("linear", [linear]), ("no kernel", [reason])], depth)
             return
         recurrence = _recurrence(call)

@@ -156,7 +156,7 @@ class _Arrangement:
             else:
                 groups.append([step.statement])
         beside = [s for g in groups if isinstance(g, Loop) for s in self._absorbed(g)]
-        absorbed = {id(s) for s in beside}
+        absorbed = {s.number for s in beside}
         known: list[str] = []
         for number, group in enumerate(groups):
             later = [
@@ -173,7 +173,7 @@ class _Arrangement:
                 known += keep
                 self.zeros |= set(keep)
             else:
-                own = [s for s in group if id(s) not in absorbed]
+                own = [s for s in group if s.number not in absorbed]
                 there = {*self.given, *known}
                 products = [p for s in own if (p := self._outer(s, there)) is not None]
                 yield from products
@@ -222,13 +222,13 @@ class _Arrangement:
 
     def _absorbed(self, loop: Loop) -> list[Statement]:
         """What stands outside a loop and is done by its kernel: its starts, parts of joins."""
-        inside = {id(s) for s in loop.statements()}
+        inside = {s.number for s in loop.statements()}
         result = []
         for name, axis in loop.axes.items():
             for statement in self.code.of(name):
                 place = statement.left[axis]
                 terms = getattr(place, "terms", ())
-                if id(statement) not in inside and (terms or self._is_given(statement)):
+                if statement.number not in inside and (terms or self._is_given(statement)):
                     result.append(statement)
         return result
 

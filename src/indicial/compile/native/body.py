@@ -132,17 +132,21 @@ def body(code: ir.Code, loop: Loop, unbatched: frozenset[str]) -> Body:
         for s in code.of(name)
         if not any(s is i for i in inside) and not is_start(s, loop)
     ]
-    both = {id(s) for s in (*others, *inside)}
+    both = {s.number for s in (*others, *inside)}
     for name in loop.axes:
         if code.tensors[name].values is not None:
             # What a kernel writes are fractions, and a token is read as a whole number.
             raise Unsupported(f"{name} holds tokens")
     within = {
-        id(s): step for step in loop.steps if isinstance(step, Loop) for s in step.statements()
+        s.number: step for step in loop.steps if isinstance(step, Loop) for s in step.statements()
     }
     if any(isinstance(step, Loop) for inner in within.values() for step in inner.steps):
         raise Unsupported("there is a loop inside the loop inside the loop")
-    walked = {id(s): _walked(s, loop, within.get(id(s))) for s in code.statements if id(s) in both}
+    walked = {
+        s.number: _walked(s, loop, within.get(s.number))
+        for s in code.statements
+        if s.number in both
+    }
     statements = _merged(list(walked.values()))
     now = frozenset(_within_a_step(code, loop, within))
     parts: list[tuple[Loop | None, tuple[ir.Statement, ...]]] = [(None, tuple(statements))]
@@ -161,7 +165,7 @@ def _in_parts(
     merged: Sequence[ir.Statement],
 ) -> Iterator[tuple[Loop | None, tuple[ir.Statement, ...]]]:
     """What stands before a loop inside the loop, in it, and behind it."""
-    if {id(s) for s in merged} != {id(s) for s in walked.values()}:
+    if {s.number for s in merged} != {s.number for s in walked.values()}:
         raise Unsupported("cases of a tensor are in a loop inside the loop")
     for statement in merged:
         axes = code.tensors[statement.target].axes
@@ -172,12 +176,12 @@ def _in_parts(
     own: list[ir.Statement] = list(others)
     for step in loop.steps:
         if isinstance(step, Loop):
-            yield None, tuple(walked[id(s)] for s in own)
-            yield step, tuple(walked[id(s)] for s in step.statements())
+            yield None, tuple(walked[s.number] for s in own)
+            yield step, tuple(walked[s.number] for s in step.statements())
             own = []
         else:
             own += step.statements()
-    yield None, tuple(walked[id(s)] for s in own)
+    yield None, tuple(walked[s.number] for s in own)
 
 
 def needs_history(body: Body) -> set[str]:
@@ -203,10 +207,10 @@ def _within_a_step(
 
     for need in needs(code):
         here, there = need.edge.ends
-        inner = within.get(id(need.reader))
+        inner = within.get(need.reader.number)
         if here not in loop.axes or there not in loop.axes:
             continue
-        if inner is within.get(id(need.definer)) and meets(need, loop):
+        if inner is within.get(need.definer.number) and meets(need, loop):
             if inner is None:
                 yield "", here, there
             elif meets(need, inner):
@@ -343,8 +347,8 @@ def is_start(statement: ir.Statement, loop: Loop) -> bool:
 
 def _read_inside(loop: Loop, code: ir.Code, start: ir.Statement) -> bool:
     """Whether the loop may read what a statement outside it defines."""
-    inside = {id(s) for s in loop.statements()}
-    return any(n.definer is start and id(n.reader) in inside for n in needs(code))
+    inside = {s.number for s in loop.statements()}
+    return any(n.definer is start and n.reader.number in inside for n in needs(code))
 
 
 def is_inside(name: str, place: Size, axis: ir.Axis, direction: int) -> bool:

@@ -48,21 +48,21 @@ def with_kernels(
         later: dict[int, Call] = {}
         for step in steps:
             if not isinstance(step, Loop):
-                (statement,) = step.statements() if isinstance(step, Run) else (None,)
-                result.append(later.get(id(statement), step))
+                at = step.statement.number if isinstance(step, Run) else -1
+                result.append(later.get(at, step))
             elif step.kind == "scanned":
                 readers = matrix_readers(code, steps, every, step, want, len(around))
                 if readers:
                     with contextlib.suppress(Unsupported, ScheduleError):
                         call = _call(code, every, around, step, want, (), ragged, readers)
-                        later[id(readers[-1])] = call
-                        gone |= {id(s) for s in readers}
+                        later[readers[-1].number] = call
+                        gone |= {s.number for s in readers}
                         continue
                 absorb = _absorbable(code, steps, every, step, want)
-                absorb = [s for s in absorb if id(s) not in gone]
+                absorb = [s for s in absorb if s.number not in gone]
                 try:
                     result.append(_call(code, every, around, step, want, absorb, ragged))
-                    gone |= {id(s) for s in absorb}
+                    gone |= {s.number for s in absorb}
                 except (Unsupported, ScheduleError) as reason:
                     if any(isinstance(inner, Loop) for inner in step.steps):
                         step = replace(step, steps=tuple(handed(step.steps, (*around, step))))
@@ -70,7 +70,7 @@ def with_kernels(
                     result.append(step)
             else:
                 result.append(replace(step, steps=tuple(handed(step.steps, (*around, step)))))
-        return (s for s in result if not isinstance(s, Run) or id(s.statement) not in gone)
+        return (s for s in result if not isinstance(s, Run) or s.statement.number not in gone)
 
     return Plan(tuple(handed(plan.steps, ()))), tuple(refused)
 
@@ -82,8 +82,8 @@ def _absorbable(
 
     They go with it so that they can lie side by side in memory, and their gradients too.
     """
-    inside = {id(s) for s in loop.statements()}
-    elsewhere = {*want, *tensors_read(s for s in every if id(s) not in inside)}
+    inside = {s.number for s in loop.statements()}
+    elsewhere = {*want, *tensors_read(s for s in every if s.number not in inside)}
     read = tensors_read(loop.statements())
     return [
         step.statement
@@ -123,8 +123,8 @@ def _call(
     readers: Sequence[Statement] = (),
 ) -> Call:
     scan = extract(code, around, loop, absorb, ragged, readers)
-    inside = {id(s) for s in (*loop.statements(), *readers)}
-    needed = {*want, *tensors_read(s for s in every if id(s) not in inside)}
+    inside = {s.number for s in (*loop.statements(), *readers)}
+    needed = {*want, *tensors_read(s for s in every if s.number not in inside)}
     outputs = [n for n, piece in scan.results.items() if piece.tensor in needed]
     made = register(recurrence(scan, outputs))
     return Call(
@@ -145,9 +145,9 @@ def with_readers(code: Code, plan: Plan, want: Collection[str]) -> Code:
     inside: set[int] = set()
     for nest in nests(plan):
         wide |= set(wide_states(code, nest[-1], len(nest) - 1)).difference(want)
-        inside |= {id(s) for s in nest[-1].statements()}
+        inside |= {s.number for s in nest[-1].statements()}
     readers = {
-        s.target for s in code.statements if id(s) not in inside and tensors_read([s]) & wide
+        s.target for s in code.statements if s.number not in inside and tensors_read([s]) & wide
     }
     return normal(code, readers - wide) if readers - wide else code
 
@@ -169,16 +169,16 @@ def matrix_readers(
     if not wide or wide & set(want):
         return []
     walked = loop
-    inside = {id(s) for s in loop.statements()}
-    beside = {id(s.statement) for s in steps if isinstance(s, Run)}
+    inside = {s.number for s in loop.statements()}
+    beside = {s.statement.number for s in steps if isinstance(s, Run)}
     readers: list[Statement] = []
     for statement in every:
-        if id(statement) in inside or is_start(statement, loop):
+        if statement.number in inside or is_start(statement, loop):
             continue
         if not tensors_read([statement]) & wide:
             continue
         axis = _walked(statement, walked, wide)
-        if id(statement) not in beside or axis is None:
+        if statement.number not in beside or axis is None:
             return []
         walked = replace(walked, axes={**walked.axes, statement.target: axis})
         if not _is_sum(statement):

@@ -67,11 +67,13 @@ def with_choices(code: Code, plan: Plan, want: Collection[str]) -> tuple[Code, t
     """The program with every sum of few terms taken apart, and these sums."""
     fixed: dict[int, frozenset[str]] = {}
     _fixings(plan.steps, (), fixed)
-    by_id = {id(s): s for s in code.statements}
-    choices = _Choices(code, frozenset(want), {by_id[key].target: f for key, f in fixed.items()})
+    by_number = {s.number: s for s in code.statements}
+    choices = _Choices(
+        code, frozenset(want), {by_number[key].target: f for key, f in fixed.items()}
+    )
     for key in reversed(fixed):  # what is read by a sum goes with it, if nobody else reads it
-        if by_id[key].guard is None:
-            choices.take_apart(by_id[key], fixed[key])
+        if by_number[key].guard is None:
+            choices.take_apart(by_number[key], fixed[key])
     return choices.code, tuple(choices.found)
 
 
@@ -82,7 +84,7 @@ def _fixings(
     for step in steps:
         if isinstance(step, Run):
             found = [loop.fixed(step.statement) for loop in around]
-            into[id(step.statement)] = frozenset(index for index, _ in filter(None, found))
+            into[step.statement.number] = frozenset(index for index, _ in filter(None, found))
         elif isinstance(step, Loop) and step.kind != "scanned":
             _fixings(step.steps, (*around, step), into)
 

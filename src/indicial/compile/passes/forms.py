@@ -308,7 +308,7 @@ class Reach:
             found = form(statement)
             if found is None:
                 raise ValueError(f"{statement.target} is not in normal form")
-            self.forms[id(statement)] = found
+            self.forms[statement.number] = found
         self.softmaxes = frozenset(
             s.target for s in code.statements if isinstance(self.form(s), Distribution)
         )
@@ -322,7 +322,7 @@ class Reach:
         self.sources = {name for name in self.wanted if code.tensors[name].values is None}
 
     def form(self, statement: Statement) -> Form:
-        return self.forms[id(statement)]
+        return self.forms[statement.number]
 
     @cached_property
     def uses(self) -> dict[str, list[Use]]:

@@ -40,16 +40,16 @@ def hoist(code: ir.Code, plan: Plan, whole: bool = False) -> ir.Code:
     nest_of: dict[int, Nest] = {}
     for nest in nests(plan):
         if whole and not any(loop.kind == "scanned" for loop in nest[:-1]):
-            nest_of |= {id(s): nest for s in nest[-1].statements()}
+            nest_of |= {s.number: nest for s in nest[-1].statements()}
         elif not whole:
-            nest_of |= {id(s): nest for s in _own(nest[-1])}
+            nest_of |= {s.number: nest for s in _own(nest[-1])}
     tensors = dict(code.tensors)
     statements: list[ir.Statement] = []
     for statement in code.statements:
-        if id(statement) not in nest_of:
+        if statement.number not in nest_of:
             statements.append(statement)
             continue
-        hoisting = _FromKernels(code, tensors, statement, nest_of[id(statement)])
+        hoisting = _FromKernels(code, tensors, statement, nest_of[statement.number])
         outside = statement.rebuild(partial(hoisting.outside_of, scope=statement.scope))
         statements += [*hoisting.made, outside]
     return replace(code, tensors=tensors, statements=tuple(statements))

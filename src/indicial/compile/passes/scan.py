@@ -226,15 +226,16 @@ class _Extraction(Pieces):
         def outer(name: str) -> list[int]:
             return [loop.axes[name] for loop in self.outer if name in loop.axes]
 
-        own = {id(s) for s in self.loop.statements()}
-        read = {id(need.definer) for need in needs(self.code) if id(need.reader) in own}
+        own = {s.number for s in self.loop.statements()}
+        read = {need.definer.number for need in needs(self.code) if need.reader.number in own}
         others = {
-            id(s)
+            s.number
             for name, axis in self.loop.axes.items()
             for s in self.code.of(name)
-            if id(s) in read and all(getattr(s.left[a], "terms", ()) for a in (axis, *outer(name)))
+            if s.number in read
+            and all(getattr(s.left[a], "terms", ()) for a in (axis, *outer(name)))
         }
-        return [s for s in self.code.statements if id(s) in own | others]
+        return [s for s in self.code.statements if s.number in own | others]
 
     def lifted(self, arguments: Collection[str]) -> str:
         """One of the arguments, from now on an input: all that the loop computes depends on it."""

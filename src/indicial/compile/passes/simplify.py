@@ -56,7 +56,7 @@ def inlined(code: ir.Code, names: Collection[str]) -> ir.Code:
 
 
 def _without(code: ir.Code, name: str) -> ir.Code:
-    reads = Counter(id(s) for s in code.statements for read in s.reads() if read.tensor == name)
+    reads = Counter(s.number for s in code.statements for read in s.reads() if read.tensor == name)
     own = code.of(name)
     if len(own) != 1 or sum(reads.values()) != 1:
         return code
@@ -70,7 +70,7 @@ def _without(code: ir.Code, name: str) -> ir.Code:
     for other in code.statements:
         if other is statement:
             continue
-        moved = _written_in(other, statement) if reads[id(other)] else other
+        moved = _written_in(other, statement) if reads[other.number] else other
         if moved is None:
             return code
         result.append(moved)
@@ -107,11 +107,11 @@ def _written_in(reader: ir.Statement, inner: ir.Statement) -> ir.Statement | Non
 
 def without_nothing(code: ir.Code) -> ir.Code:
     """The program with 0 in the place of such reads."""
-    met = {(id(need.reader), need.edge.read) for need in needs(code)}
+    met = {(need.reader.number, need.edge.read) for need in needs(code)}
     statements = []
     for statement in code.statements:
 
-        def leaf(node: ir.Expression, reader: int = id(statement)) -> ir.Expression:
+        def leaf(node: ir.Expression, reader: int = statement.number) -> ir.Expression:
             if not isinstance(node, ir.Read) or not code.of(node.tensor):
                 return node
             token = code.tensors[node.tensor].values is not None

@@ -67,9 +67,9 @@ class _Fusing:
         self.varying = varying
         self.steps = dict(enumerate(steps))
         self.into = {n: n for n in self.steps}
-        number = {id(s): n for n, step in self.steps.items() for s in step.statements()}
+        number = {s.number: n for n, step in self.steps.items() for s in step.statements()}
         ends = [
-            (number.get(id(n.reader), -1), number.get(id(n.definer), -1), n.edge)
+            (number.get(n.reader.number, -1), number.get(n.definer.number, -1), n.edge)
             for n in needs(code)
         ]
         # What comes later is needed from an earlier round of a loop around.

@@ -137,12 +137,12 @@ class Plan:
         call: Callable[[Call], Call] = lambda call: call,
     ) -> Plan:
         """The plan with what became of each of the old statements; a loop that has none left goes."""
-        became = dict(zip(map(id, old), new, strict=True))
+        became = dict(zip((s.number for s in old), new, strict=True))
 
         def rebuilt(steps: Sequence[Step]) -> Iterator[Step]:
             for step in steps:
                 if isinstance(step, Run):
-                    yield from map(Run, became[id(step.statement)])
+                    yield from map(Run, became[step.statement.number])
                 elif isinstance(step, Call):
                     for inside in rebuilt((step.loop,)):
                         assert isinstance(inside, Loop)

@@ -95,16 +95,16 @@ def components(
     With each group come the needs inside it; none, if it is one statement that does not need
     itself.
     """
-    number = {id(s): n for n, s in enumerate(statements)}
+    number = {s.number: n for n, s in enumerate(statements)}
     by_reader: list[list[Need]] = [[] for _ in statements]
     for need in found:
-        if id(need.reader) in number and id(need.definer) in number:
-            by_reader[number[id(need.reader)]].append(need)
-    for circle in circles([[number[id(n.definer)] for n in needs] for needs in by_reader]):
+        if need.reader.number in number and need.definer.number in number:
+            by_reader[number[need.reader.number]].append(need)
+    for circle in circles([[number[n.definer.number] for n in needs] for needs in by_reader]):
         inside = set(circle)
         yield (
             [statements[n] for n in circle],
-            [n for s in circle for n in by_reader[s] if number[id(n.definer)] in inside],
+            [n for s in circle for n in by_reader[s] if number[n.definer.number] in inside],
         )
 
 

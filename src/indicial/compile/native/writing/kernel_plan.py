@@ -68,7 +68,7 @@ class KernelPlan:
         """Whether anybody but this group reads a tensor, so that it must be in memory."""
         if name in self.kept:
             return True
-        inside = {id(s) for s in group}
+        inside = {s.number for s in group}
         for stage in flat(self.stages):
             if isinstance(stage, Matmul):
                 if any(operand.tensor == name for operand in stage.operands):
@@ -76,7 +76,7 @@ class KernelPlan:
                 continue
             for other in stage.statements if isinstance(stage, Fused) else (stage.statement,):
                 reads = [n for n in other.body.every(Read) if n.tensor == name]
-                if any(id(other) not in inside or not self.body.is_now(n) for n in reads):
+                if any(other.number not in inside or not self.body.is_now(n) for n in reads):
                     return True
         return False
 
