@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import indicial
 from indicial.cli import main
 from indicial.data.world import world_table
 from indicial.data.world.drawing import owners
@@ -74,6 +75,19 @@ def test_captions_are_judged_by_the_picture(runs: dict[str, Path]) -> None:
     for truth in found:
         assert all(one.right == (not one.why) for one in truth.said)
         assert truth.to_json()["rows"] == 4
+
+
+def test_with_beams_what_beams_find_is_judged(
+    runs: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (truth,) = true_of(runs["scenes"], {"num_beams": 3}, count=4, parts=["validation"])
+    inputs = [{"I": one.row["I"]} for one in truth.said]
+    found = indicial.generate(str(runs["scenes"]), inputs=inputs, num_beams=3)
+    assert [one.text for one in truth.said] == [str(one) for one in found]
+    how = ["--world-size", "4", "--num-beams", "3"]
+    capsys.readouterr()
+    assert main(["evaluate", str(runs["scenes"]), "--data", "scenes", *how]) == 0
+    assert next(one.text for one in truth.said if not one.right) in capsys.readouterr().out
 
 
 def test_a_run_on_other_data_has_no_truth(runs: dict[str, Path], monkeypatch: Any) -> None:

@@ -192,12 +192,12 @@ def _examine(options: argparse.Namespace, run: Run) -> int:
             )
     if options.texts_out is not None:
         check_outputs(options, {"texts_out": [Path(options.texts_out)]})
-    names = ("num_beams", "length_penalty")
+    decoding = {name: getattr(options, name) for name in ("num_beams", "length_penalty")}
     with progress_of("rows") as progress:
         found = examine(
             run,
             options.data,
-            {name: getattr(options, name) for name in names},
+            decoding,
             columns=columns_of(options),
             checkpoint=options.checkpoint,
             lowercase=options.lowercase,
@@ -208,7 +208,7 @@ def _examine(options: argparse.Namespace, run: Run) -> int:
         )
     if options.texts_out is not None:
         write_text(options.texts_out, "".join(f"{one}\n" for one in found.answers))
-    truths = _truths(run, options)
+    truths = _truths(run, options, decoding)
     told = {"truth": [truth.to_json() for truth in truths]} if truths else {}
 
     def page() -> str:
@@ -219,7 +219,7 @@ def _examine(options: argparse.Namespace, run: Run) -> int:
     return tell(options, found.notes, {**found.to_json(), **told}, page)
 
 
-def _truths(run: Run, options: argparse.Namespace) -> list[Truth]:
+def _truths(run: Run, options: argparse.Namespace, decoding: Mapping[str, Any]) -> list[Truth]:
     """In a world where the truth is known: whether what the model says is right."""
     from indicial.data.world import tables
     from indicial.inspect.truth import true_of
@@ -229,7 +229,7 @@ def _truths(run: Run, options: argparse.Namespace) -> list[Truth]:
         return []
     count = 500 if options.sentences is None else options.sentences
     seed = 1 if options.seed is None else options.seed
-    return true_of(run, count=count, seed=seed, checkpoint=options.checkpoint)
+    return true_of(run, decoding, count=count, seed=seed, checkpoint=options.checkpoint)
 
 
 def _examination(found: Examination) -> str:

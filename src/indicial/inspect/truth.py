@@ -28,6 +28,7 @@ from indicial.data.world.captions import judge
 from indicial.data.world.drawing import PointingScore, owners
 from indicial.data.world.phrasebook import AlignmentScore, is_right, read_links
 from indicial.decode.answers import Answerer, stacked
+from indicial.decode.settings import Decoding
 from indicial.inspect.attention import Attention, attentions
 from indicial.inspect.subjects import shift
 from indicial.program.messages import IndicialError
@@ -101,13 +102,14 @@ class Truth:
 
 def true_of(
     run: str | os.PathLike[str] | Run,
+    decoding: Mapping[str, Any] | None = None,
     *,
     count: int = 500,
     seed: int = 1,
     parts: Sequence[str] = tuple(PARTS),
     checkpoint: str = "best",
 ) -> list[Truth]:
-    """What the model of a run says in its world, part by part."""
+    """What the model of a run says in its world, part by part; `{"num_beams": 5}` says how it is found."""
     run = run if isinstance(run, Run) else Run.open(run)
     name = str(run.description.data.get("name"))
     form = form_of(run.program)
@@ -119,7 +121,8 @@ def true_of(
     if any(columns.get(slot.name, slot.name) != slot.name for slot in form.slots):
         raise IndicialError(f"{run.folder} reads the columns of {name} the other way round")
     answerer = Answerer.of(run, checkpoint)
-    reader = _Reader(answerer, answerer.module, form, form.prediction, answerer.codings)
+    settings = answerer.settings(decoding or {})
+    reader = _Reader(answerer, settings, answerer.module, form, form.prediction, answerer.codings)
     world = world_table(name)
     return [reader.truth(world, part, list(world.rows(part, count, seed))) for part in parts]
 
@@ -127,6 +130,7 @@ def true_of(
 @dataclass
 class _Reader:
     answerer: Answerer
+    settings: Decoding
     module: ProgramModule
     form: Form
     prediction: Prediction
@@ -138,7 +142,7 @@ class _Reader:
         for first in range(0, len(rows), AT_ONCE):
             some = rows[first : first + AT_ONCE]
             inputs, lengths = self._inputs(some, self.form.given)
-            answers = self.answerer.answers(some)
+            answers = self.answerer.answers(some, self.settings)
             told = [_judged(world, row, one.text) for row, one in zip(some, answers, strict=True)]
             said += told
             for title, number, weights in self._weights(inputs, lengths, some, told):
