@@ -155,3 +155,10 @@ def test_why_nothing_was_tried(claim: str, why: str) -> None:
     found = verdict(f"{RNN}claim {claim}")
     assert found.status == UNTRIED
     assert found.found == f"at none of the sizes that were tried {why}"
+
+
+def test_sizes_of_one_letter_are_one_unless_the_claim_tells_them_apart() -> None:
+    """`explain` says 2 I J, though nothing ties the i of v to the i of q."""
+    text = "input L[t,j]\nq[t,i] = W^Q[i,J] L[t,J]\nv[t,i] = W^V[i,J] L[t,J]\n"
+    for claim, status in (("2 I J", HOLDS), ("3 I J", REFUTED), ("I J + I_v J", HOLDS)):
+        assert verdict(f"{text}claim parameters = {claim}").status == status, claim

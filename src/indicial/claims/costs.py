@@ -73,7 +73,12 @@ class _Terms:
         for node in (*test.left.walk(), *test.right.walk()):
             self.apart |= node.size.names if isinstance(node, ir.SizeValue) else set()
             self.apart |= {node.tensor} if isinstance(node, ir.Read) else set()
-        self.code = code
+        # `I_v` in a claim is a size, and no number that the program has to learn.
+        said = self.apart - {
+            r.tensor for s in code.statements for r in s.body.walk() if isinstance(r, ir.Read)
+        }
+        kept = {n: t for n, t in code.tensors.items() if t.axes or n not in said}
+        self.code, self.whole = code, replace(code, tensors=kept)
         self.lookup = lookup
         self.known: dict[tuple[str, str], Size] = {}
 
@@ -142,7 +147,7 @@ class _Terms:
     def program(self, node: ir.Quantity) -> ir.Code:
         """The part of the program that computes a name, or another program."""
         if not node.of:
-            return self.code
+            return self.whole
         if node.of in self.code.tensors:
             return part(self.code, [node.of])
         other = self.lookup(node.of)
