@@ -8,11 +8,11 @@ places      as close to the neighbours as the order allows (least squares, poole
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from indicial.inspect.graph import Graph, Line
-from indicial.inspect.marks import box_size
 
 ROW_GAP = 46.0
 BOX_GAP = 26.0
@@ -290,3 +290,41 @@ def _heights(rows: list[list[Box]], layout: Layout, ends: set[int]) -> None:
         layout.rows.append((y, y + height))
         y += height + ROW_GAP
     layout.height = y - ROW_GAP
+
+
+# ---------------------------------------------------------------------- how large boxes are
+
+
+def text_width(text: str, size: float = 14.0) -> float:
+    """Roughly; scripts are smaller, accents take nothing."""
+    total, depth, script = 0.0, 0, False
+    for character in text:
+        if character in "^_":
+            script = True
+            continue
+        if character == "{" and script:
+            depth += 1
+            continue
+        if character == "}" and depth:
+            depth -= 1
+            script = depth > 0
+            continue
+        if unicodedata.combining(character):
+            continue
+        narrow = character in "[](),.|iltfj' "
+        wide = character in "WMmw"
+        unit = 0.36 if narrow else 0.86 if wide else 0.62
+        total += unit * size * (0.7 if script else 1.0)
+        if script and not depth:
+            script = False
+    return total
+
+
+def box_size(label: str, hint: str, parameters: list[str]) -> tuple[float, float]:
+    """The room that a box needs: its name, what it does, and the parameters that it alone reads."""
+    width = max(text_width(label), text_width(hint, 10.5)) + 24
+    height = 30.0 + (13.0 if hint else 0.0)
+    if parameters:
+        width = max(width, sum(text_width(p, 11) + 14 for p in parameters) + 8)
+        height += 24.0
+    return max(width, 44.0), height

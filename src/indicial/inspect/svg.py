@@ -6,26 +6,18 @@ frame; a residual pathway is thick. The equation of a box shows when the mouse r
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from indicial.inspect.graph import Graph, Line, Node
-from indicial.inspect.layers import LANE, Box, Layout
-from indicial.inspect.marks import (
-    BACK,
-    INK,
-    LINE,
-    MARKERS,
-    RESIDUAL,
-    centred,
-    plain,
-    rounded,
-    tag,
-    text_width,
-)
+from indicial.inspect.layers import LANE, Box, Layout, text_width
 from indicial.program.outputs import MADE
 
+INK, LINE, BACK, RESIDUAL = "#1f2937", "#94a3b8", "#d9480f", "#1d4ed8"
+
+_SCRIPT = re.compile(r"([\^_])(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|.)")
 FONT = "'DejaVu Sans', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 MARGIN = 28.0
 PAD = 16.0
@@ -284,3 +276,87 @@ class _Picture:
                 parts.append(plain(x + 32, y + 1, word))
                 x += 32 + text_width(word, 11) + 20
         return parts, x
+
+
+# ---------------------------------------------------------------------- marks
+
+
+def _marker(name: str, colour: str, size: float) -> str:
+    return (
+        f'<marker id="{name}" viewBox="0 0 10 10" refX="8" refY="5" markerWidth="{size:g}"'
+        f' markerHeight="{size:g}" orient="auto" markerUnits="userSpaceOnUse">'
+        f'<path d="M0,1 L9,5 L0,9 z" fill="{colour}"/></marker>'
+    )
+
+
+MARKERS = [
+    "<defs>",
+    _marker("arrow", LINE, 8),
+    _marker("back", BACK, 8),
+    _marker("wide", BACK, 12),
+    _marker("residual", RESIDUAL, 12),
+    "</defs>",
+]
+
+
+def rounded(points: list[tuple[float, float]], radius: float = 7.0) -> str:
+    """A path along right angles, its corners rounded."""
+    path = f"M{points[0][0]:.1f},{points[0][1]:.1f}"
+    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+        ends = []
+        for other in (before, after):
+            dx, dy = other[0] - corner[0], other[1] - corner[1]
+            length = max(abs(dx), abs(dy)) or 1.0
+            step = min(radius, length / 2)
+            ends.append((corner[0] + dx / length * step, corner[1] + dy / length * step))
+        (ax, ay), (bx, by) = ends
+        path += f"L{ax:.1f},{ay:.1f}Q{corner[0]:.1f},{corner[1]:.1f} {bx:.1f},{by:.1f}"
+    return path + f"L{points[-1][0]:.1f},{points[-1][1]:.1f}"
+
+
+def tag(x: float, y: float, text: str, colour: str) -> str:
+    """A label on a line."""
+    width = text_width(text, 11) + 8
+    return (
+        f'<rect x="{x - width / 2:.1f}" y="{y - 11:.1f}" width="{width:.1f}" height="15" rx="4"'
+        f' fill="#ffffff" fill-opacity="0.92"/>' + centred(x, y, text, 11, colour)
+    )
+
+
+def centred(x: float, y: float, text: str, size: float, colour: str) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" fill="{colour}"'
+        f' text-anchor="middle" xml:space="preserve">{spans(text, size)}</text>'
+    )
+
+
+def plain(x: float, y: float, text: str) -> str:
+    return f'<text x="{x:.0f}" y="{y:.0f}" font-size="11" fill="#475569">{escape(text)}</text>'
+
+
+def spans(text: str, size: float) -> str:
+    """A name with its scripts raised and lowered.
+
+    >>> spans("W^{h,R}", 14)
+    'W<tspan dy="-5.0" font-size="10.1">h,R</tspan>'
+    """
+    result, at, shift = "", 0, 0.0
+    for match in _SCRIPT.finditer(text):
+        result += _back_to_line(text[at : match.start()], shift)
+        shift = 0.0 if text[at : match.start()] else shift
+        inner = match.group(2)
+        if inner.startswith("{"):
+            inner = inner[1:-1]
+        want = (-0.36 if match.group(1) == "^" else 0.24) * size
+        inner = re.sub(r"[\^{}]", "", inner)
+        result += (
+            f'<tspan dy="{want - shift:.1f}" font-size="{size * 0.72:.1f}">{escape(inner)}</tspan>'
+        )
+        shift, at = want, match.end()
+    return result + _back_to_line(text[at:], shift)
+
+
+def _back_to_line(text: str, shift: float) -> str:
+    if not text:
+        return ""
+    return f'<tspan dy="{-shift:.1f}">{escape(text)}</tspan>' if shift else escape(text)
