@@ -621,6 +621,21 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"h": 2, "A": 3, "B": 3, "x": 2},
         2,
     ),
+    "a sum of squares by its usual name": (
+        r"RSS = \sum_{i=1}^n (Y_i - a - c X_i)^2",
+        {"RSS": 0, "Y": 1, "a": 0, "c": 0, "X": 1},
+        1,
+    ),
+    "right and wrong answers": (
+        r"F_1 = \frac{2TP}{2TP + FP + FN}",
+        {"F_1": 0, "TP": 0, "FP": 0, "FN": 0},
+        0,
+    ),
+    "parameters behind their matrix": (
+        r"J(\theta) = \frac{1}{2m} \| X\theta - y \|^2",
+        {"J": 0, "m": 0, "X": 2, "θ": 1, "y": 1},
+        2,
+    ),
     "a graph by its degrees": (
         r"H^{(l+1)} = \sigma(\hat D^{-1/2} S \hat D^{-1/2} H^{(l)} W^{(l)})",
         {"H": 3, "H_0": 2, "D̂": 2, "S": 2, "W": 3},
@@ -723,6 +738,7 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     ),
     "continuous time": (r"\frac{dx}{dt} = y", "derivatives"),
     "where a gradient vanishes": (r"\frac{\partial L}{\partial w} = 0", "a part of its display"),
+    "a share of squares that nothing sums": (r"R^2 = 1 - \frac{RSS}{TSS}", "the word"),
     "known by something else": (
         r"\mu_{y|x} = \mu_y + A (x - \mu_x)", "by something else",
     ),

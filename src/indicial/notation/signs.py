@@ -60,10 +60,14 @@ def usual_word(word: str) -> str:
     return _USUAL_WORDS.get(word.lower(), word)
 
 
-_SHORT_WORDS = frozenset(
+_COUNTS = frozenset({"TP", "FP", "TN", "FN"})
+"""Right and wrong answers, as tables of them are written."""
+_SHORT_WORDS = _COUNTS | frozenset(
     {"KL", "JS", "MI", "TV", "CE", "Tr", "tr", "Re", "Im", "sg", "ln", "MSE", "Var", "var", "Cov", "cov",
      "det", "exp", "log", "cos", "sin", "tan", "max", "min", "std", "dim", "deg", "mod", "Pop",
-     "pos", "out", "sim", "emb", "seq", "enc", "dec", "key", "val", "len", "num", "avg", "err", "acc",
+     "pos", "out", "sim", "emb", "seq", "enc", "dec", "key", "val", "len",
+     "RSS", "TSS", "ESS", "SSE", "SST", "SSR", "MAE", "BCE", "CCE", "NLL", "RMSE", "MAPE", "ELBO",
+     "num", "avg", "err", "acc",
      "ref", "gen", "rel", "new", "old", "inp", "tgt", "src", "ctx", "att", "hid", "vec", "tok", "lr"}
 )  # fmt: skip
 
@@ -75,7 +79,7 @@ def is_word(letters: str, called: bool) -> bool:
     (True, True, False, True)
     """
     if letters in _SHORT_WORDS:
-        return called or len(letters) > 2
+        return called or len(letters) > 2 or letters in _COUNTS
     if len(letters) > 3:
         return letters[1:].islower() or letters.lower() in _USUAL_WORDS or called
     return called and len(letters) == 3

@@ -326,11 +326,13 @@ class Tables:
             odd = 1.5 if self._numbered(factors[number - 1]) and self._numbered(factor) else 0.0
             # `s_i · h_j` are no numbers, more likely than not.
             apart = 2.0 if dot and _at_two(factors[number - 1], factor) else 0.0
+            # A number stands before a matrix: the θ of `X θ` is a column.
+            late = 2.0 if isinstance(factor, s.Name) and factor.base == "θ" else 0.0
 
             def rule(
                 a: Shape, b: Shape, first: float = weight, second: float = here, odd: float = odd,
                 dot: bool = dot, gain: bool = gain, beside: bool = beside, apart: float = apart,
-                turned: bool = turned,
+                turned: bool = turned, late: float = late,
             ) -> tuple[Shape, float] | None:  # fmt: skip
                 shape = times(a, b, dot, gain)
                 if shape is None:
@@ -341,7 +343,7 @@ class Tables:
                 if a == NUMBER:
                     return shape, 0.7 * first
                 if b == NUMBER:
-                    return shape, 1.2 * second
+                    return shape, 1.2 * second + (late if a == MATRIX else 0)
                 if (a, b) == (COLUMN, ROW) and not turned:
                     return shape, 4.0  # an outer product, without the ⊤ that shows it
                 inner = dot and a == b
