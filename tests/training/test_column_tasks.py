@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+import indicial
 from indicial.data.columns.batches import Columns
 from indicial.lab.trials import contenders, make_trials
 from indicial.program.messages import IndicialError
@@ -248,6 +249,8 @@ def test_retrieval_among_the_rows_of_a_batch(pairs: list[str]) -> None:
     run = train("m.eq", data=pairs, out="run", **terms)
     assert run.summary is not None and run.summary.best is not None
     assert run.summary.best.figures["accuracy"] > 2 / 16  # by chance it is 1/16
+    with pytest.raises(IndicialError, match="A row by itself has nothing to choose from"):
+        indicial.generate("run", inputs={"x": "hund", "w": "dog"})
     half = train("m.eq", data=pairs, out="half", watchers=[StopAt(30)], **terms)
     rest = train(resume=half, quiet=True)
     one, other = weights(run), weights(rest)

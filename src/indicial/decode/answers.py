@@ -316,6 +316,11 @@ class Answerer:
                 [_answer(row, {name: (c, v[n], p[n]) for name, (c, v, p) in found.items()})]
                 for n, row in enumerate(rows)
             ]
+        if form.candidates is not None:
+            raise IndicialError(
+                f"{form.says}. A row by itself has nothing to choose from; `indicial evaluate` tells "
+                "how often the right one is chosen"
+            )
         if form.compared is None or form.target is None:
             raise IndicialError(
                 "the equations predict none of their inputs, so there is nothing to say of a row; "

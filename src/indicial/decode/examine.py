@@ -180,7 +180,10 @@ def _read(
         raise IndicialError(f"no row of {bound.name} can be read" + (f": {bad[0]}" if bad else ""))
     held = {s.name: Held.of(s, codings[s.name], values[s.name]) for s in slots}
     notes = (
-        [f"{len(bad):,} of {len(bad) + len(cells):,} rows are left out:", *bad[:TOLD]]
+        [
+            f"{len(bad):,} of {len(bad) + len(cells):,} rows {'is' if len(bad) == 1 else 'are'} left out:",
+            *bad[:TOLD],
+        ]
         if bad
         else []
     )
