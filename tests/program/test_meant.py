@@ -398,6 +398,31 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         2,
     ),
     "absolute values of a vector": (r"\mathbf y = |\mathbf x|", {"y": 1, "x": 1}, 0),
+    "a word in capitals": (
+        r"ESS = \frac{N}{1 + 2 \sum_{t=1}^T \rho_t}",
+        {"ESS": 0, "N": 0, "ρ": 1},
+        1,
+    ),
+    "names told apart by what is above": (
+        r"\mathbf H^q = \mathbf H \mathbf W^q \\ \mathbf H^k = \mathbf H \mathbf W^k",
+        {"H^q": 2, "H^k": 2, "H": 2, "W^q": 2, "W^k": 2},
+        2,
+    ),
+    "matrices of one head": (
+        r"Z_j = \operatorname{softmax}\left( \frac{Q_j K_j^T}{\sqrt{D_k}} \right) V_j",
+        {"Z": 3, "Q": 3, "K": 3, "V": 3},
+        2,
+    ),
+    "a row in brackets": (
+        r"[ h_t = \tanh(W h_{t-1} + U x_t) ]",
+        {"h": 2, "W": 2, "U": 2, "x": 2},
+        2,
+    ),
+    "a probability by its number": (
+        r"P(y_i) = \frac{e^{z_i}}{\sum_{j=1}^{C} e^{z_j}}",
+        {"P": 1, "z": 1},
+        1,
+    ),
     "cases with remarks": (
         r"M_{ij} = \begin{cases} 0 & j \leq i \quad (\text{past}) \\"
         r" -\infty & \text{if } j > i \text{ (future)} \end{cases}",
@@ -689,7 +714,12 @@ OUTSIDE: dict[str, tuple[str, str]] = {
         r"h_t = \exp(\Delta_t A) h_{t-1} + \Delta_t B_t x_t",
         "exponential of a matrix",
     ),
-    "a word in capitals": (r"BLEU = BP \cdot \exp(\sum_n w_n \log p_n)", "a word or a product"),
+    "words in capitals": (r"BLEU = BP \cdot \exp(\sum_n w_n \log p_n)", "BP may be a word"),
+    "a product on the left": (r"AXB = C", "may be a word or a product"),
+    "a power, or one for each": (
+        r"\mathbf r^k = \frac{\mathbf x - \mathbf x^k}{\sigma^k}",
+        "may be a power",
+    ),
     "a score of a word": (r"P(y | x) = \text{softmax}_y\, \beta s(y | x)", "is computed by nothing"),
     "an event": (r"P(A = 1, B = 1) = P(A = 1) P(B = 1)", "event"),
     "an event of a chain": (r"F[s,t] = P(S_t = s)", "event"),
@@ -1174,3 +1204,23 @@ def test_a_chain_of_what_is_not_defined_is_left_open(tmp_path: Path) -> None:
         r"\frac{\partial L}{\partial W[i,j]} = \frac{\partial L}{\partial s[j]} \frac{\partial s[j]}{\partial W[i,j]}",
     )
     assert not found.mistakes
+
+
+def test_rows_of_a_declared_matrix(tmp_path: Path) -> None:
+    """`A ∈ ℝ^{L×D}` beside `A_i`: i is one of its two indices, and no third."""
+    (found,) = readings(
+        tmp_path,
+        r"Here $A \in \mathbb{R}^{L \times D}$.",
+        r"\hat z_t = \sum_{i=1}^{L} \alpha_{t,i} A_i",
+    )
+    assert not found.skipped
+    assert {name: max(axes) for name, axes in found.axes.items() if name in "αA"} == {
+        "α": 2,
+        "A": 2,
+    }
+
+
+def test_lists_with_dots_leave_the_other_displays_alone(tmp_path: Path) -> None:
+    heads, lists = readings(tmp_path, r"Z_j = X W_j", r"Z_c = [Z_1, Z_2, \dots, Z_M]")
+    assert heads.axes["Z"] == {3}
+    assert lists.skipped and not heads.skipped

@@ -164,6 +164,18 @@ def without_number(tokens: list[Token]) -> list[Token]:
     return tokens
 
 
+def without_frame(tokens: list[Token]) -> list[Token]:
+    r"""The row without square brackets around all of it, `[ h = W x ]`: what is left of `\[ h = W x \]`."""
+    if len(tokens) < 3 or not is_sign(tokens[0], "[") or not is_sign(tokens[-1], "]"):
+        return tokens
+    inside, depth = tokens[1:-1], 0
+    for token in inside:
+        depth += nesting(token)
+        if depth < 0:
+            return tokens
+    return inside if any(map(is_relation, top_level(inside))) else tokens
+
+
 def _remark(tokens: list[Token]) -> int:
     """Where a bracket without a relation begins that stands behind a wide space: `a = b \\quad (L_2)`."""
     depth = 0

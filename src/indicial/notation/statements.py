@@ -26,6 +26,7 @@ from indicial.notation.lookahead import (
     strip,
     top_level,
     with_separators,
+    without_frame,
     without_idle_spaces,
     without_number,
     without_words,
@@ -69,7 +70,7 @@ class RowParser:
         tokens = self.tokens
         strip(tokens)
         if self.latex:
-            tokens = self.tokens = without_number(without_words(tokens))
+            tokens = self.tokens = without_frame(without_number(without_words(tokens)))
             strip(tokens)
         if all(is_sign(token, "…&") for token in tokens):
             return  # nothing, or `\\vdots` between two rows

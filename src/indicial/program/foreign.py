@@ -26,6 +26,7 @@ from indicial.program.names.outline import Outline
 from indicial.program.names.sorting import density
 from indicial.program.names.uses import BUILT_IN, PROBABILITY, Use, of_matrices
 from indicial.program.notions import is_differential, notion
+from indicial.program.vectors.labels import SELDOM_MATRICES, SHORTEST_WORD
 from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, in_scripts, is_ones
 
 TOP, TIME = s.Name("T"), s.Name("t")
@@ -62,14 +63,15 @@ def without_arguments(statement: s.Statement, outline: Outline) -> s.Statement:
 def by_number(statement: s.Statement) -> s.Statement:
     """`P(w_j | w_i) = exp(u_j^⊤ v_i) / …`, with no w on the right: i and j number words, and P is P_{ij}."""
     left = statement.sides[0] if isinstance(statement, s.Equation) else None
-    if not isinstance(statement, s.Equation) or not isinstance(left, s.Call) or not left.given:
+    if not isinstance(statement, s.Equation) or not isinstance(left, s.Call):
         return statement
-    words = [n for n in (*left.given, *left.arguments) if isinstance(n, s.Name) and len(n.sub) == 1]
+    held_words = (*(left.given or ()), *left.arguments)
+    words = [n for n in held_words if isinstance(n, s.Name) and len(n.sub) == 1]
     letters = [index_name(word.sub[0]) for word in words]
     bases = {(word.base, word.accents) for word in words}
     right = list(s.every(statement.sides[1:], s.Name))
     held = {n for n in right if index_name(n) is not None}
-    whole = len(words) == len(left.given) + len(left.arguments) and len(bases) == 1
+    whole = len(words) == len(held_words) and len(bases) == 1
     if not whole or left.word not in PROBABILITY or not all(n in held for n in letters):
         return statement
     if any((n.base, n.accents) in bases for n in right) or not set(letters) - {None}:
@@ -292,36 +294,36 @@ def _applied(product: s.Product) -> bool:
     return is_capital(first.base) and not is_capital(last.base)
 
 
-def _spelt(product: s.Product, outline: Outline) -> str:
+def _spelt(product: s.Product, outline: Outline, shortest: int = SHORTEST_WORD) -> str:
     """The BLEU of `BLEU = BP exp(…)`: capitals one right behind the other, of which some stand nowhere else."""
     run: list[s.Name] = []
     for factor in product.factors:
         if isinstance(factor, s.Name) and is_capital(factor.base) and not factor.accents:
             near = bool(run) and run[-1].bare and run[-1].span.end == factor.span.start
             run = [*run, factor] if near else [factor]
-        elif len(run) < SHORTEST_WORD:
+        elif len(run) < shortest:
             run = []
-    if len(run) < SHORTEST_WORD:
+    if len(run) < shortest:
         return ""
     every = [n.base for n in s.every(outline.statements, s.Name)]
     alone = any(every.count(name.base) == 1 for name in run)
     return "".join(name.base for name in run) if alone else ""
 
 
-SHORTEST_WORD = 3
-"""How many capitals side by side may be a word."""
 _CAPITALS = re.compile(r"[A-Z]{3}")
-SELDOM_MATRICES = frozenset("EFGIJLMNOTZ")
-"""Capitals by which a word is told from a product of matrices: `VIX`, and not `AXW`."""
 
 
 def _spelt_within(equation: s.Equation, outline: Outline) -> str:
     """The MKT of `R = α + β MKT`."""
     if not _CAPITALS.search(equation.span.text):
         return ""
+    left = equation.left
+    beside = isinstance(left, s.Name) and len(left.base) >= SHORTEST_WORD and left.base.isupper()
     products = (n for side in equation.sides[1:] for n in side.every(s.Product))
-    words = (_spelt(product, outline) for product in products)
-    return next((word for word in words if SELDOM_MATRICES & set(word)), "")
+    words = (
+        _spelt(p, outline, SHORTEST_WORD - beside) for p in products
+    )  # the BP of `BLEU = BP e`
+    return next((word for word in words if word and (beside or SELDOM_MATRICES & set(word))), "")
 
 
 def _plain_letters(equation: s.Equation, outline: Outline) -> bool:

@@ -92,6 +92,8 @@ def notion(node: s.Node, outline: Outline) -> str:
             return "it is about continuous time"
         case s.Name(font="bold", sup=(s.Name() as power,)) if _is_exponent(node, power, outline):
             return "it takes a power of a matrix"
+        case s.Name(sup=(s.Name() as letter,)) if _numbered_above(node, letter, outline):
+            return f"{unicode(node)} may be a power, or {node.base} for each {letter.base}"
         case s.Name(sub=(s.Name() as word,)) if _half_indices(word, outline):
             return f"{unicode(node)} has letters below that may be indices"
         case s.Call(function=s.Name(base="exp"), arguments=(only,)) if _bare_capital(only, outline):
@@ -130,8 +132,7 @@ def _is_distribution(item: s.Expression, outline: Outline) -> bool:
 
 def _on_a_left_side(name: s.Name, outline: Outline) -> bool:
     """Whether an equation defines a name, or its elements: the e^t of `e_i^t = v^⊤ tanh(…)`."""
-    lefts = [st.left for st in outline.statements]
-    return any(isinstance(left, s.Name) and replace(left, sub=()) == name for left in lefts)
+    return any(replace(left, sub=()) == name for left in _lefts(outline))
 
 
 def _only_squared(outline: Outline) -> bool:
@@ -175,7 +176,24 @@ def _is_exponent(name: s.Name, power: s.Name, outline: Outline) -> bool:
     if not is_capital(name.base) or not power.bare or power.font or power.base not in "kmnprt":
         return False
     bare = replace(name, sup=())
+    for statement in outline.statements:  # the q of `H^q = H W^q` tells names apart
+        left = statement.left
+        if isinstance(left, s.Name) and power in left.sup and isinstance(statement, s.Equation):
+            if replace(left, sup=()) in s.every(statement.sides[1:], s.Name):
+                return False
     return bare in s.every(outline.statements, s.Name)
+
+
+def _lefts(outline: Outline) -> list[s.Name]:
+    return [st.left for st in outline.statements if isinstance(st.left, s.Name)]
+
+
+def _numbered_above(name: s.Name, letter: s.Name, outline: Outline) -> bool:
+    """The x^k of `r^k = (x - x^k) / σ^k`, beside an x: where the left side has the k as well."""
+    if not is_lone(letter) or not name.base.isascii() or is_capital(letter.base):
+        return False
+    carried = any(n.sup == (letter,) and n.base != name.base for n in _lefts(outline))
+    return carried and replace(name, sup=()) in s.every(outline.statements, s.Name)
 
 
 def _half_indices(word: s.Name, outline: Outline) -> bool:

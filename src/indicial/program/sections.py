@@ -29,7 +29,7 @@ from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Definition, Outline
 from indicial.program.names.sorting import outline
 from indicial.program.vectors.kinds import is_greek
-from indicial.program.vectors.labels import lettered
+from indicial.program.vectors.labels import lettered, worded
 
 FRESH = ("problem", "exercise", "question", "task", "assignment")
 """Headings that begin with one of these words share nothing with what stood before."""
@@ -186,7 +186,7 @@ def _told_apart(blocks: list[Block]) -> list[Block]:
     Derivatives that a formula gives have names there.
     """
     prose = [named(st) for block in blocks if not block.strict for st in block.statements]
-    apart = iter(lettered(prose))
+    apart = iter(lettered(worded(prose)))
     return [
         block
         if block.strict

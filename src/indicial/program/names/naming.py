@@ -438,7 +438,7 @@ def _carried(statement: s.Statement) -> set[str]:
     names = [n for side in statement.sides[1:] for n in side.every(s.Name)]
     others = {n.base for n in names if n.sup == left.sup and n.base != left.base}
     alone = {n.base for n in names if not n.sup}
-    return {step[0]} if others - alone else set()
+    return {step[0]} if others - alone and left.base not in alone else set()  # `H^q = H W^q`
 
 
 def _arithmetic(script: s.Expression) -> bool:

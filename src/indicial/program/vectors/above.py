@@ -47,6 +47,10 @@ def settled(statements: list[s.Statement]) -> list[s.Statement]:
         label = tuple(i for i in node.sup if i not in below)
         if not below:
             return node
+        turned = label[-1] if label else None
+        if isinstance(turned, s.Product) and turned.factors[-1] == s.Name("T"):  # `h^{t-1,dec T}`
+            label = (*label[:-1], *turned.factors[:-1])
+            return s.Transpose(replace(node, sub=(*below, *node.sub), sup=label), span=node.span)
         return replace(node, sub=(*below, *node.sub), sup=label)
 
     return [changed(statement, change) for statement in statements]

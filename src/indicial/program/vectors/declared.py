@@ -14,12 +14,16 @@ from functools import cached_property
 
 from indicial.notation import syntax as s
 from indicial.notation.vocabulary import SPACE
+from indicial.program.names.letters import is_lone
 from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.kinds import ONE, Kinds, allowed, sizes
 from indicial.program.vectors.leaves import Leaf
 from indicial.program.vectors.matrices import draws_with_identity
 from indicial.program.vectors.shapes import COLUMN, MATRIX, NUMBER, ROW
 from indicial.program.vectors.unwritten import depth
+
+LENGTHS = frozenset("TLNnmSMKP")
+"""Letters of sizes that count steps, places or examples."""
 
 
 class Declared:
@@ -84,6 +88,9 @@ class Declared:
         if rank and not leaf.use.reference.items and self._has_elements(leaf, rank):
             self.kinds.total[leaf.key] = rank
         open_ = [size for size in found if size != ONE]
+        if self._has_rows(leaf, open_):
+            self.kinds.declared[leaf.key] = {ROW: 0.0, COLUMN: 0.2}
+            open_, rank = open_[1:], 1
         for position, size in enumerate(open_ if len(open_) == rank else ()):
             self.dimensions.declare_size(leaf.key, position, size)
 
@@ -116,6 +123,14 @@ class Declared:
             and not any(n.base in self.kinds.steps for n in s.every(items, s.Name))
             for base, items in scripted
         )
+
+    def _has_rows(self, leaf: Leaf, sizes: list[s.Expression]) -> bool:
+        """`A ∈ ℝ^{L×D}` beside `A_i`: one of its L rows; but `S ∈ ℝ^{d×d}` beside `S_t` is a state."""
+        if len(sizes) != 2 or sizes[0] == sizes[1] or leaf.use.reference.items:
+            return False
+        many = isinstance(sizes[0], s.Name) and sizes[0].base in LENGTHS and sizes[0].bare
+        uses = [u.use.reference.items for u in self._names if u.key == leaf.key]
+        return many and bool(uses) and all(len(x) == 1 and is_lone(x[0]) for x in uses)
 
     def _same_stem(self, leaf: Leaf) -> set[str]:
         """`vector u[i,D]` also says what `u_b` is, where b is no index."""

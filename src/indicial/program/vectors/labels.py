@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
@@ -67,6 +68,47 @@ def lettered(statements: list[s.Statement]) -> list[s.Statement]:
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements]
+
+
+def worded(statements: list[s.Statement]) -> list[s.Statement]:
+    """`ESS = N / (1 + 2 ρ)`: capitals right behind one another on a left side are a word, here and elsewhere."""
+    lefts = [st.sides[0] for st in statements if isinstance(st, s.Equation)]
+    spelt = {_word(left.factors) for left in lefts if isinstance(left, s.Product)}
+    words = {word for word in spelt if SELDOM_MATRICES & set(word)}
+    if not words:
+        return statements
+
+    def change(node: s.Expression) -> s.Expression:
+        if not isinstance(node, s.Product):
+            return node if isinstance(node, s.Name) else node.rebuild(change)
+        factors = list(map(change, node.factors))
+        for word in words:
+            for n in range(len(factors) - len(word), -1, -1):
+                run = factors[n : n + len(word)]
+                last = run[-1]
+                if _word(tuple(run)) == word and isinstance(last, s.Name):
+                    span = run[0].span.to(last.span)
+                    factors[n : n + len(word)] = [replace(last, base=word, font="roman", span=span)]
+        return factors[0] if len(factors) == 1 else replace(node, factors=tuple(factors))
+
+    return [changed(statement, change) for statement in statements]
+
+
+def _word(factors: tuple[s.Expression, ...]) -> str:
+    """The word that capitals spell, the last of which may have an index; nothing for other factors."""
+    names = [
+        f for f in factors if isinstance(f, s.Name) and len(f.base) == 1 and is_capital(f.base)
+    ]
+    if len(names) < max(SHORTEST_WORD, len(factors)) or any(n.accents or n.font for n in names):
+        return ""
+    near = all(a.bare and a.span.end == b.span.start for a, b in pairwise(names))
+    return "".join(n.base for n in names) if near else ""
+
+
+SHORTEST_WORD = 3
+"""How many capitals side by side may be a word."""
+SELDOM_MATRICES = frozenset("EFGIJLMNOTZ")
+"""Capitals by which a word is told from a product of matrices: `VIX`, and not `AXW`."""
 
 
 def labelled(statements: list[s.Statement], messages: Messages) -> list[s.Statement]:

@@ -321,7 +321,11 @@ class Tables:
         for number, factor in enumerate(factors[1:], 1):
             here, dot, gain = self.loose(factor), number in dots, number in gained
             turned = isinstance(s.inner(factor), s.Transpose)
+            weighs = self._weight(factors[number - 1]) and self.kinds.leaf(factor) is not None
             beside = capital or self._capital(factor)
+            both = all(map(self._is_capital, factors[number - 1 : number + 1]))
+            before = s.inner(factors[number - 1])
+            attends = isinstance(before, s.Reduction) and self._is_capital(factor)
             # A row and a column that one Σ numbers, `Σ_i f_i P_i`: numbers, more likely than not.
             odd = 1.5 if self._numbered(factors[number - 1]) and self._numbered(factor) else 0.0
             # `s_i · h_j` are no numbers, more likely than not.
@@ -332,20 +336,25 @@ class Tables:
             def rule(
                 a: Shape, b: Shape, first: float = weight, second: float = here, odd: float = odd,
                 dot: bool = dot, gain: bool = gain, beside: bool = beside, apart: float = apart,
-                turned: bool = turned, late: float = late,
+                turned: bool = turned, late: float = late, weighs: bool = weighs, both: bool = both,
+                attends: bool = attends,
             ) -> tuple[Shape, float] | None:  # fmt: skip
                 shape = times(a, b, dot, gain)
                 if shape is None:
                     return None
                 if a == b == NUMBER:
                     # A capital times something is no number unless something shows it.
-                    return shape, 3 if beside and min(first, second) >= 2 else apart
+                    return shape, 3 if weighs or (beside and min(first, second) >= 2) else apart
                 if a == NUMBER:
                     return shape, 0.7 * first
                 if b == NUMBER:
                     return shape, 1.2 * second + (late if a == MATRIX else 0)
                 if (a, b) == (COLUMN, ROW) and not turned:
                     return shape, 4.0  # an outer product, without the ⊤ that shows it
+                if (a, b) == (MATRIX, COLUMN) and attends:
+                    return shape, 1.0  # the V_j of `softmax(Q_j K_j^⊤) V_j`
+                if (a, b) == (COLUMN, ROW) and both:
+                    return shape, 2.0  # `Q_j K_j^⊤` are matrices of one head, more likely than not
                 inner = dot and a == b
                 alike = a == ROW or (inner and not apart)
                 return shape, (0.5 if inner else 0) + (odd if alike else 0)
@@ -372,6 +381,20 @@ class Tables:
             return False
         seen = self.kinds.seen.get(self.kinds.variable(leaf))
         return seen is None or not (seen.positions or seen.figure) or seen.letter in WEIGHTS
+
+    def _is_capital(self, node: s.Expression) -> bool:
+        leaf = self.kinds.leaf(node.body if isinstance(node, s.Transpose) else node)
+        return leaf is not None and bool(leaf.capital)
+
+    def _weight(self, node: s.Expression) -> bool:
+        """The W_z of `W_z x_t`: with a label, and numbered by nothing."""
+        leaf = self.kinds.leaf(node)
+        return (
+            leaf is not None
+            and leaf.letter in WEIGHTS
+            and bool(leaf.base.sub)
+            and self._capital(node)
+        )
 
     def _divided(self, below: s.Expression) -> Rule:
         elements = divides(below, self.kinds)

@@ -243,8 +243,7 @@ class _Rewriting:
     def statements(self) -> list[s.Statement]:
         """Twice: which indices have one size shows only when everything has been looked through."""
         sound = [x for x in (self._understood(st) for st in self.written) if x is not None]
-        for statement, shape in sound:
-            self._statement(statement, shape)
+        sound = [x for x in sound if self._said(*x)]
         self.dimensions.settle(self.messages)
         self.emission.restart()
         self.conflicts.messages = Messages()
@@ -252,6 +251,17 @@ class _Rewriting:
         if len(sound) < len(self.written):
             result = _without_unused(result)
         return [*result, *self.emission.made.values(), *self.emission.unit_matrices()]
+
+    def _said(self, statement: s.Statement, shape: Shape) -> bool:
+        """Whether index notation has words for all of a statement; if not, that is noted."""
+        try:
+            self._statement(statement, shape)
+        except Outside as reason:
+            if not self.document:
+                raise
+            self.skipped.append(Skipped(statement.span, str(reason)))
+            return False
+        return True
 
     def _understood(self, statement: s.Statement) -> tuple[s.Statement, Shape] | None:
         """A statement that can be written in index notation, and its shape."""
@@ -307,12 +317,11 @@ class _Rewriting:
         return False
 
     def _weighs(self, leaf: Leaf) -> bool:
-        """The U_r of `W_z x + U_z h` and `[x, r U_r]`: one weight among others that are matrices."""
+        """The U_r of `W_z x + U_z h` and `[x, r U_r]`: one weight beside others that are matrices."""
         seen = self.kinds.seen[self.kinds.variable(leaf)]
         if seen.letter not in WEIGHTS or not seen.product or seen.most:
             return False
-        chosen = ((self.kinds.seen[v].letter, x) for v, x in self.kinds.chosen.items())
-        return any(letter in WEIGHTS and shape == MATRIX for letter, shape in chosen)
+        return MATRIX in self.kinds.chosen.values()
 
     def _read_so(self, statement: s.Statement, given: dict[str, Shape]) -> str:
         """A statement in index notation, in one reading or another."""
