@@ -178,9 +178,9 @@ def _is_exponent(name: s.Name, power: s.Name, outline: Outline) -> bool:
     bare = replace(name, sup=())
     for statement in outline.statements:  # the q of `H^q = H W^q` tells names apart
         left = statement.left
-        if isinstance(left, s.Name) and power in left.sup and isinstance(statement, s.Equation):
-            if replace(left, sup=()) in s.every(statement.sides[1:], s.Name):
-                return False
+        right = s.every(statement.sides[1:], s.Name) if isinstance(statement, s.Equation) else ()
+        if isinstance(left, s.Name) and power in left.sup and replace(left, sup=()) in right:
+            return False
     return bare in s.every(outline.statements, s.Name)
 
 
@@ -190,10 +190,11 @@ def _lefts(outline: Outline) -> list[s.Name]:
 
 def _numbered_above(name: s.Name, letter: s.Name, outline: Outline) -> bool:
     """The x^k of `r^k = (x - x^k) / σ^k`, beside an x: where the left side has the k as well."""
-    if not is_lone(letter) or not name.base.isascii() or is_capital(letter.base):
+    if name.sub or not is_lone(letter) or not name.base.isascii() or is_capital(letter.base):
         return False
     carried = any(n.sup == (letter,) and n.base != name.base for n in _lefts(outline))
-    return carried and replace(name, sup=()) in s.every(outline.statements, s.Name)
+    bare = [n for n in s.every(outline.statements, s.Name) if n == replace(name, sup=())]
+    return carried and any(n.font == name.font for n in bare)
 
 
 def _half_indices(word: s.Name, outline: Outline) -> bool:
