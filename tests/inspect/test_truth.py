@@ -69,6 +69,19 @@ def test_what_is_right_and_where_words_look(runs: dict[str, Path]) -> None:
     assert "alignment error" in "\n".join(truth_page([truth]))
 
 
+def test_heads_are_called_as_attend_calls_them(tmp_path: Path) -> None:
+    """Layers are counted as the equations count them, from 1 here, so `attend --layer` takes what was told."""
+    sizes = [word for size in ("J=4", "L=2", "K=2", "I=2", "D=4") for word in ("--set", size)]
+    small = ["--world-size", "20", "--max-steps", "1", "--out", str(tmp_path / "run")]
+    assert main(["train", "encoder_decoder_prenorm", "--data", "phrasebook", *small, *sizes]) == 0
+    (truth,) = true_of(tmp_path / "run", count=1, parts=["validation"])
+    row = truth.said[0].row
+    looks = attend(column_subject(tmp_path / "run", {"x": row["x"], "w": row["w"]}).subject)
+    across = {one.title for one in looks if one.rows.name != one.columns.name}
+    assert {one.title for one in truth.looks} == across
+    assert "α^X, layer 2, head 1" in across
+
+
 def test_captions_are_judged_by_the_picture(runs: dict[str, Path]) -> None:
     found = true_of(runs["scenes"], count=4, parts=["validation", "new"])
     assert [truth.part for truth in found] == ["validation", "new"]

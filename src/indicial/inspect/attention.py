@@ -12,13 +12,12 @@ places reads. A place of a text is labelled with the token that it reads (`subje
 
 from __future__ import annotations
 
-import itertools
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import data_lengths
 from indicial.inspect.subjects import Subject
 from indicial.program import ir
@@ -69,8 +68,7 @@ class Look:
 
     @property
     def title(self) -> str:
-        parts = [("layer", self.layer), ("head", self.head), ("place", self.at)]
-        return ", ".join([self.name, *(f"{word} {n}" for word, n in parts if n is not None)])
+        return title_of(self.name, self.layer, self.head, self.at)
 
     @property
     def says(self) -> str:
@@ -181,16 +179,28 @@ def attend(subject: Subject, *, layer: int | None = None, head: int | None = Non
 def _looks(subject: Subject, one: Attention, array: Array) -> list[Look]:
     outer = [n for n in (one.layer, *one.heads) if n is not None]
     turned = array.transpose([*outer, one.rows, *one.columns])
-    heads = math.prod(turned.shape[len(outer) - len(one.heads) : len(outer)])
     sides = [_side(subject, one, axis, array.shape[axis]) for axis in (one.rows, *one.columns)]
     looks = []
-    for number, place in enumerate(itertools.product(*map(range, turned.shape[: len(outer)]))):
-        layer = None
-        if one.layer is not None:
-            layer = place[0] + _lower(subject, one.name, one.layer)
-        head = number % heads if one.heads else None
+    for place in np.ndindex(turned.shape[: len(outer)]):
+        layer, head = layer_and_head(subject.module, one, place, turned.shape)
         looks += _matrices(Look(one.name, layer, head, turned[place], sides[0], sides[-1]), sides)
     return looks
+
+
+def layer_and_head(
+    module: ProgramModule, one: Attention, place: tuple[int, ...], shape: tuple[int, ...]
+) -> tuple[int | None, int | None]:
+    """The numbers of the weights at a place of the first axes: layers as the equations count them."""
+    layer = None
+    if one.layer is not None:
+        layer = place[0] + _lower(module, one.name, one.layer)
+        place, shape = place[1:], shape[1:]
+    return layer, int(np.ravel_multi_index(place, shape[: len(place)])) if place else None
+
+
+def title_of(name: str, layer: int | None, head: int | None, at: str | None = None) -> str:
+    parts = [("layer", layer), ("head", head), ("place", at)]
+    return ", ".join([name, *(f"{word} {n}" for word, n in parts if n is not None)])
 
 
 def _matrices(look: Look, sides: list[Side]) -> list[Look]:
@@ -209,7 +219,7 @@ def _matrices(look: Look, sides: list[Side]) -> list[Look]:
 def _side(subject: Subject, one: Attention, number: int, count: int) -> Side:
     """The places along an axis, each with the token that it reads."""
     axes = subject.module.code.tensors[one.name].axes
-    axis, first = axes[number], _lower(subject, one.name, number)
+    axis, first = axes[number], _lower(subject.module, one.name, number)
     places = range(first, first + count)
     for text in subject.texts:
         if text.reading.length == axis.extent.name:
@@ -222,7 +232,7 @@ def _side(subject: Subject, one: Attention, number: int, count: int) -> Side:
     return Side(axis.letter if image else next(owners, axis.letter), ("",) * count, first)
 
 
-def _lower(subject: Subject, name: str, axis: int) -> int:
+def _lower(module: ProgramModule, name: str, axis: int) -> int:
     """The index of the first element along an axis."""
-    lower, sizes = subject.module.code.tensors[name].axes[axis].lower, subject.module.sizes.known
+    lower, sizes = module.code.tensors[name].axes[axis].lower, module.sizes.known
     return 0 if lower.names - sizes.keys() else lower.value(sizes)

@@ -29,7 +29,7 @@ from indicial.data.world.drawing import PointingScore, owners
 from indicial.data.world.phrasebook import AlignmentScore, is_right, read_links
 from indicial.decode.answers import Answerer, stacked
 from indicial.decode.settings import Decoding
-from indicial.inspect.attention import Attention, attentions
+from indicial.inspect.attention import Attention, attentions, layer_and_head, title_of
 from indicial.inspect.subjects import shift
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import Form, form_of
@@ -186,7 +186,8 @@ class _Reader:
             turned = arrays[one.name].double().numpy().transpose(order)
             for row in range(len(rows)):
                 for place in np.ndindex(turned.shape[1 : 1 + len(outer)]):
-                    title = ", ".join([one.name, *map(str, place)]) if place else one.name
+                    numbers = layer_and_head(self.module, one, place, turned.shape[1:])
+                    title = title_of(one.name, *numbers)
                     weights = turned[(row, *place)]
                     if truth:
                         weights = weights[:, : int(next(iter(lengths.values()))[row])]
