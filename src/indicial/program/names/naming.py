@@ -436,7 +436,8 @@ def _carried(statement: s.Statement) -> set[str]:
     if isinstance(left.sup[0], s.Group):
         return set()  # `l^{(i)}(w, b)` is for vector style
     names = [n for side in statement.sides[1:] for n in side.every(s.Name)]
-    others = {n.base for n in names if n.sup == left.sup and n.base != left.base}
+    own = replace(left, sup=())
+    others = {n.base for n in names if n.sup == left.sup and replace(n, sup=()) != own}
     alone = {n.base for n in names if not n.sup}
     return {step[0]} if others - alone and left.base not in alone else set()  # `H^q = H W^q`
 

@@ -300,8 +300,9 @@ class Kinds(Leaves):
             return {MATRIX: 0.6, COLUMN: 1, ROW: 1 + row, NUMBER: 3}
         if seen.product or seen.transposed:
             number = 1.0 if seen.letter in COUNTS and not seen.transposed else 3.0
-            column = 4.5 if seen.letter in WEIGHTS else 3.0
-            return {MATRIX: 0.5, NUMBER: number, COLUMN: column, ROW: column + row}
+            if seen.letter in WEIGHTS:
+                return {MATRIX: 0.5, NUMBER: 4.5, COLUMN: 4.5, ROW: 4.5 + row}
+            return {MATRIX: 0.5, NUMBER: number, COLUMN: 3, ROW: 3 + row}
         return {NUMBER: 0.8, MATRIX: 1.2, COLUMN: 3, ROW: 3 + row}
 
     def reason(self, variable: str) -> str:
