@@ -162,3 +162,7 @@ def test_sizes_of_one_letter_are_one_unless_the_claim_tells_them_apart() -> None
     text = "input L[t,j]\nq[t,i] = W^Q[i,J] L[t,J]\nv[t,i] = W^V[i,J] L[t,J]\n"
     for claim, status in (("2 I J", HOLDS), ("3 I J", REFUTED), ("I J + I_v J", HOLDS)):
         assert verdict(f"{text}claim parameters = {claim}").status == status, claim
+
+
+def test_a_claim_may_name_a_number_that_is_defined() -> None:
+    assert verdict("input x\ny = 2 x\nclaim parameters = y - y").status == UNTRIED

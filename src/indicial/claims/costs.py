@@ -74,10 +74,13 @@ class _Terms:
             self.apart |= node.size.names if isinstance(node, ir.SizeValue) else set()
             self.apart |= {node.tensor} if isinstance(node, ir.Read) else set()
         # `I_v` in a claim is a size, and no number that the program has to learn.
-        said = self.apart - {
-            r.tensor for s in code.statements for r in s.body.walk() if isinstance(r, ir.Read)
+        reads = (r for s in code.statements for r in s.body.walk() if isinstance(r, ir.Read))
+        said = self.apart - {r.tensor for r in reads}
+        kept = {
+            name: tensor
+            for name, tensor in code.tensors.items()
+            if tensor.axes or tensor.role != "parameter" or name not in said
         }
-        kept = {n: t for n, t in code.tensors.items() if t.axes or n not in said}
         self.code, self.whole = code, replace(code, tensors=kept)
         self.lookup = lookup
         self.known: dict[tuple[str, str], Size] = {}
