@@ -50,7 +50,7 @@ def document(sections: Sequence[Section], machine: str, picture: bool) -> str:
     """docs/benchmarks.md."""
     parts = [
         "# Speed",
-        'Written by `make bench BENCH_ARGS="--compile --write"`; edit `bench/`, not this page.',
+        'Written by `make bench BENCH_ARGS="--write"`; edit `bench/`, not this page.',
         "\n".join(f"- {line}" for line in machine.splitlines()),
         METHOD,
         "## What was wanted, and what is",
