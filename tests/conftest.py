@@ -62,30 +62,34 @@ def curves() -> None:
     """Who asks for it gets the pictures of trainings drawn."""
 
 
-def _draw_if_asked() -> None:
-    """Two pictures of its curves take half the time of a small training; few tests look at them."""
-    if "torch" not in sys.modules:
-        return  # no test here trains anything
-    from indicial.training.curves import Curves
-
-    draw = Curves.ended
-    Curves.ended = lambda *what: draw(*what) if "curves" in fixtures else None  # type: ignore[method-assign]
+drawn: list[Callable[..., None]] = []
 
 
-fixtures: tuple[str, ...] = ()
+def _draw_if_asked(asked: bool) -> None:
+    """Two pictures of its curves take half the time of a small training; few tests look at them.
+
+    Said anew for each test: a session inside a test has its own mind about it.
+    """
+    module = sys.modules.get("indicial.training.curves")
+    if module is not None:
+        if not drawn:
+            drawn.append(module.Curves.ended)
+        module.Curves.ended = drawn[0] if asked else lambda *_: None
+
+
 patching = False
 loading.load = _once(loading.load)  # before any test imports it
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    global patching, fixtures
+    global patching
     fixtures = tuple(getattr(item, "fixturenames", ()))
     patching = "monkeypatch" in fixtures
+    _draw_if_asked("curves" in fixtures)
 
 
 def pytest_collection_finish() -> None:
     """What was imported stays: to look through it for garbage again and again took a tenth of the time."""
-    _draw_if_asked()
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)

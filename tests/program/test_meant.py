@@ -423,6 +423,16 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"P": 1, "z": 1},
         1,
     ),
+    "a sum that binds a letter of the left side": (
+        r"\alpha_{ij} = \frac{\exp(e_{ij})}{\sum_j \exp(e_{ij})}",
+        {"α": 2, "e": 2},
+        1,
+    ),
+    "a word below two factors": (
+        r"\tau = R_{info} \cdot C_{info}",
+        {"τ": 0, "R_{info}": 0, "C_{info}": 0},
+        0,
+    ),
     "cases with remarks": (
         r"M_{ij} = \begin{cases} 0 & j \leq i \quad (\text{past}) \\"
         r" -\infty & \text{if } j > i \text{ (future)} \end{cases}",
@@ -684,6 +694,10 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
 }
 
 OUTSIDE: dict[str, tuple[str, str]] = {
+    "alternatives without conditions": (
+        r"s_t = \begin{cases} h_t^\top q \\ h_t^\top W q \end{cases}",
+        "alternatives",
+    ),
     "the best vector": (
         r"\hat\beta = \arg\min_\beta \lVert y - X \beta \rVert_2^2",
         "best parameters",

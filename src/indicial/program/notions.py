@@ -68,6 +68,8 @@ def notion(node: s.Node, outline: Outline) -> str:
             s.Dots() in node.arguments and node.word not in JOINING | PROBABILITY
         ):
             return "it goes on with dots"
+        case s.Cases(branches=((_, None), _, *_)):
+            return "it lists alternatives, and says of none when it holds"
         case s.ListLiteral() if any(map(_is_function_name, node.items)):
             return "it lists functions"
         case s.Name() if node.base.endswith((".shape", ".size", ".ndim")):

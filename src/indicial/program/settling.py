@@ -20,7 +20,7 @@ from indicial.program.names.outline import Outline
 from indicial.program.names.sorting import says_what
 from indicial.program.program import Program
 from indicial.program.sections import Part
-from indicial.program.vectors.unwritten import summed
+from indicial.program.vectors.unwritten import bound_apart, summed
 
 Make = Callable[[Part], Program]
 
@@ -162,4 +162,4 @@ def _without_foreign(part: Part, found: set[Statement]) -> Part:
 def _plainly(statement: Statement, sketch: Outline) -> Statement:
     """A statement of prose with what its author leaves to the reader."""
     named = without_arguments(without_names(statement, sketch), sketch)
-    return summed(by_number(at_time(named)), prose=True)
+    return summed(bound_apart(by_number(at_time(named))), prose=True)

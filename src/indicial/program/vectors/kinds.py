@@ -76,7 +76,8 @@ class Seen:
     """It stands in a cosine: the A and the B of `A · B / (‖A‖ ‖B‖)`."""
     figure: bool = False
     """It divides, as the N_k of `N_{k+1} / (M N_k)`, is divided by a letter, as the R of `n R T / V`,
-    or is a score in a weighed sum, as those of `w_1 C_{style} + w_2 C_{light}`."""
+    is a score in a weighed sum, as those of `w_1 C_{style} + w_2 C_{light}`, or shares its word with
+    what it multiplies, as those of `R_{info} C_{info}`."""
     biases: bool = False
     """It is added to what a weight multiplies: the b of `W x + b`, in whatever type it is set."""
 
@@ -233,6 +234,10 @@ class Kinds(Leaves):
             others = [x for n, x in enumerate(names) if n != number]
             if seen and any(x is None or not is_greek(x.letter) for x in others):
                 seen.product = True
+        if len(factors) > 1 and _labelled_alike(factors):
+            for seen in names:
+                if seen:
+                    seen.figure = True
 
     # ------------------------------------------------------------------ costs
 
@@ -348,6 +353,16 @@ def _steps(statements: Sequence[s.Statement]) -> Iterator[str]:
             rest = (t.body if isinstance(t, s.Negative) else t for t in inner.terms[1:])
             if all(isinstance(t, s.Number) for t in rest):  # not the i of `R_{i-j}`
                 yield name.base
+
+
+def _labelled_alike(factors: Sequence[s.Expression]) -> bool:
+    """`R_{info} C_{info}`: one word tells whose resistance and whose capacity; `X_{in} W_{in}` are matrices."""
+    names = [f for f in factors if isinstance(f, s.Name) and len(f.sub) == 1 and not f.font]
+    words = {
+        f.sub[0].base for f in names if isinstance(f.sub[0], s.Name) and len(f.sub[0].base) > 2
+    }
+    weighs = any(f.base in WEIGHTS for f in names)
+    return len(names) == len(factors) and len(words) == 1 and not weighs
 
 
 def _scores(factors: tuple[s.Expression, ...]) -> bool:

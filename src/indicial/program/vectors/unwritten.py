@@ -215,6 +215,52 @@ def summed(equation: s.Statement, prose: bool = False) -> s.Statement:
     return equation if sides == equation.sides else replace(equation, sides=sides)
 
 
+def bound_apart(equation: s.Statement) -> s.Statement:
+    """`p_i = e^{z_i} / Σ_i e^{z_i}`: the i of the Σ is its own, where the other i stands beside it too."""
+    if not isinstance(equation, s.Equation) or len(equation.sides) != 2:
+        return equation
+    left, right = equation.sides
+    letters = {letter for name in left.every(s.Name) for letter in _letters(name)}
+    sums = [r for r in right.every(s.Reduction) if letters & {u.base for u in _unders(r)}]
+    if not sums:
+        return equation
+    used = {c for name in equation.every(s.Name) for c in name.base}
+    spare = [c for c in "jklmnpqrs" if c not in used]
+
+    def change(node: s.Expression) -> s.Expression:
+        if not isinstance(node, s.Reduction) or node not in sums or not spare:
+            return node if isinstance(node, s.Name) else node.rebuild(change)
+        own = next(u.base for u in _unders(node) if u.base in letters)
+        return _renamed(node, own, spare[0])
+
+    within = {id(n) for r in sums for n in r.every(s.Name)}
+    beside = {c for n in right.every(s.Name) if id(n) not in within for c in _letters(n)}
+    wanted = {u.base for r in sums for u in _unders(r)} & letters
+    return replace(equation, sides=(left, change(right))) if wanted <= beside else equation
+
+
+def _unders(node: s.Reduction) -> list[s.Name]:
+    """The letters that a sum runs over: the i of `Σ_i`, `Σ_{i=1}^n`."""
+    firsts = (u.operands[0] if isinstance(u, s.Comparison) else u for u in node.under)
+    return [u for u in firsts if isinstance(u, s.Name)]
+
+
+def _renamed(node: s.Expression, old: str, new: str) -> s.Expression:
+    """The expression with another letter for an index, also in `e_{ij}`."""
+    if not isinstance(node, s.Name):
+        return node.rebuild(lambda inner: _renamed(inner, old, new))
+    if node.bare and node.base == old:
+        return replace(node, base=new)
+
+    def script(item: s.Expression) -> s.Expression:
+        word = item.base if isinstance(item, s.Name) and item.bare and not item.font else ""
+        if isinstance(item, s.Name) and old in {*_letters(s.Name("x", sub=(item,)))}:
+            return replace(item, base=word.replace(old, new))
+        return _renamed(item, old, new)
+
+    return replace(node, sub=tuple(map(script, node.sub)), sup=tuple(map(script, node.sup)))
+
+
 def _running(node: s.Reduction, left: set[str], bound: frozenset[str]) -> s.Reduction:
     """A bare Σ with the index that stands below what it sums, and neither on the left nor bound."""
     names = node.body.every(s.Name)
@@ -248,7 +294,9 @@ def _letters(name: s.Name) -> Iterator[str]:
         if index_name(inner) is not None and not is_capital(inner.base):
             yield inner.base
         elif inner.bare and SHORTEST <= len(inner.base) <= LONGEST and inner.base not in WORDS:
-            yield from inner.base if all(is_letter(c) and c.islower() for c in inner.base) else ()
+            numbering = len(inner.base) == SHORTEST or COUNTED.issuperset(inner.base)  # not `info`
+            letters = numbering and all(is_letter(c) and c.islower() for c in inner.base)
+            yield from inner.base if letters else ()
 
 
 # ---------------------------------------------------------------------- lists with numbers
