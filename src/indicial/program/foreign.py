@@ -26,7 +26,7 @@ from indicial.program.names.outline import Outline
 from indicial.program.names.sorting import density
 from indicial.program.names.uses import BUILT_IN, PROBABILITY, Use, of_matrices
 from indicial.program.notions import is_differential, notion
-from indicial.program.vectors.labels import SELDOM_MATRICES, SHORTEST_WORD
+from indicial.program.vectors.labels import SELDOM_MATRICES, SHORTEST_WORD, runs, spelling
 from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, in_scripts, is_ones
 
 TOP, TIME = s.Name("T"), s.Name("t")
@@ -296,18 +296,11 @@ def _applied(product: s.Product) -> bool:
 
 def _spelt(product: s.Product, outline: Outline, shortest: int = SHORTEST_WORD) -> str:
     """The BLEU of `BLEU = BP exp(…)`: capitals one right behind the other, of which some stand nowhere else."""
-    run: list[s.Name] = []
-    for factor in product.factors:
-        if isinstance(factor, s.Name) and is_capital(factor.base) and not factor.accents:
-            near = bool(run) and run[-1].bare and run[-1].span.end == factor.span.start
-            run = [*run, factor] if near else [factor]
-        elif len(run) < shortest:
-            run = []
-    if len(run) < shortest:
-        return ""
     every = [n.base for n in s.every(outline.statements, s.Name)]
-    alone = any(every.count(name.base) == 1 for name in run)
-    return "".join(name.base for name in run) if alone else ""
+    for _, run in runs(product.factors):
+        if len(run) >= shortest and any(every.count(name.base) == 1 for name in run):
+            return spelling(run)
+    return ""
 
 
 _CAPITALS = re.compile(r"[A-Z]{3}")

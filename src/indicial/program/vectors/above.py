@@ -16,7 +16,7 @@ from indicial.program.names.letters import LAST, family, index_name, is_capital,
 from indicial.program.vectors.regular import COUNTED, changed, index_letters, opaque, rebuilt
 
 
-def settled(statements: list[s.Statement]) -> list[s.Statement]:
+def beside_labels(statements: list[s.Statement]) -> list[s.Statement]:
     """What is above a name beside a label, and places that are counted from the last, written below."""
     names = [n for n in s.every(statements, s.Name) if n.sup]
     steps = {x for n in names if len(n.sup) > 1 for i in n.sup if (x := _shifted(i))}
@@ -189,12 +189,8 @@ def _label(script: s.Expression) -> s.Expression:
 
 def _shifted_below(statements: list[s.Statement]) -> set[str]:
     """The l of `x_{l+1}`: then `W^{(l)}` has that index."""
-    return {
-        name.base
-        for node in s.every(statements, s.Name)
-        for script in node.sub if isinstance(script, s.Add)
-        if (name := index_name(script.terms[0])) is not None and not is_capital(name.base)
-    }  # fmt: skip
+    scripts = (script for name in s.every(statements, s.Name) for script in name.sub)
+    return {letter for script in scripts if (letter := _shifted(script))}
 
 
 def _above(side: s.Expression, shifted: set[str]) -> Iterable[str]:

@@ -8,8 +8,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
@@ -73,8 +73,9 @@ def lettered(statements: list[s.Statement]) -> list[s.Statement]:
 def worded(statements: list[s.Statement]) -> list[s.Statement]:
     """`ESS = N / (1 + 2 ρ)`: capitals right behind one another on a left side are a word, here and elsewhere."""
     lefts = [st.sides[0] for st in statements if isinstance(st, s.Equation)]
-    spelt = {_word(left.factors) for left in lefts if isinstance(left, s.Product)}
-    words = {word for word in spelt if SELDOM_MATRICES & set(word)}
+    products = [left.factors for left in lefts if isinstance(left, s.Product)]
+    spelt = {spelling(run) for f in products for _, run in runs(f) if len(run) == len(f)}
+    words = {word for word in spelt if len(word) >= SHORTEST_WORD and SELDOM_MATRICES & set(word)}
     if not words:
         return statements
 
@@ -82,27 +83,34 @@ def worded(statements: list[s.Statement]) -> list[s.Statement]:
         if not isinstance(node, s.Product):
             return node if isinstance(node, s.Name) else node.rebuild(change)
         factors = list(map(change, node.factors))
-        for word in words:
-            for n in range(len(factors) - len(word), -1, -1):
-                run = factors[n : n + len(word)]
-                last = run[-1]
-                if _word(tuple(run)) == word and isinstance(last, s.Name):
-                    span = run[0].span.to(last.span)
-                    factors[n : n + len(word)] = [replace(last, base=word, font="roman", span=span)]
+        for start, run in reversed(runs(factors)):
+            if (word := spelling(run)) in words:
+                span = run[0].span.to(run[-1].span)
+                name = replace(run[-1], base=word, font="roman", span=span)
+                factors[start : start + len(run)] = [name]
         return factors[0] if len(factors) == 1 else replace(node, factors=tuple(factors))
 
     return [changed(statement, change) for statement in statements]
 
 
-def _word(factors: tuple[s.Expression, ...]) -> str:
-    """The word that capitals spell, the last of which may have an index; nothing for other factors."""
-    names = [
-        f for f in factors if isinstance(f, s.Name) and len(f.base) == 1 and is_capital(f.base)
-    ]
-    if len(names) < max(SHORTEST_WORD, len(factors)) or any(n.accents or n.font for n in names):
-        return ""
-    near = all(a.bare and a.span.end == b.span.start for a, b in pairwise(names))
-    return "".join(n.base for n in names) if near else ""
+def runs(factors: Sequence[s.Expression]) -> list[tuple[int, list[s.Name]]]:
+    """The capitals that stand right behind one another, the last perhaps with an index, and where."""
+    found: list[tuple[int, list[s.Name]]] = []
+    for number, factor in enumerate(factors):
+        if not isinstance(factor, s.Name) or factor.accents or factor.font:
+            continue
+        if len(factor.base) != 1 or not is_capital(factor.base):
+            continue
+        last = found[-1][1][-1] if found else None
+        if last is not None and last.bare and last.span.end == factor.span.start:
+            found[-1][1].append(factor)
+        else:
+            found.append((number, [factor]))
+    return found
+
+
+def spelling(run: Sequence[s.Name]) -> str:
+    return "".join(name.base for name in run)
 
 
 SHORTEST_WORD = 3

@@ -253,9 +253,8 @@ def _renamed(node: s.Expression, old: str, new: str) -> s.Expression:
         return replace(node, base=new)
 
     def script(item: s.Expression) -> s.Expression:
-        word = item.base if isinstance(item, s.Name) and item.bare and not item.font else ""
         if isinstance(item, s.Name) and old in {*_letters(s.Name("x", sub=(item,)))}:
-            return replace(item, base=word.replace(old, new))
+            return replace(item, base=item.base.replace(old, new))
         return _renamed(item, old, new)
 
     return replace(node, sub=tuple(map(script, node.sub)), sup=tuple(map(script, node.sup)))

@@ -100,7 +100,7 @@ def rewrite(
     statements = listed(regular.lists(softmaxes(sized_identities(statements))))
     statements = kronecker([summed(statement) for statement in statements])
     if document:
-        statements = at_letters(above.settled(bold_alike(statements)))
+        statements = at_letters(above.beside_labels(bold_alike(statements)))
     turned = regular.transposed(exponentials(distributions(statements)))
     if not in_vector_style(turned):
         statements = above.counted(statements) if document else statements
