@@ -6,7 +6,7 @@
 For each file: `indicial train MODEL --data FILE --minutes M`, then the same with settings drawn at
 random around those that this chose: what a token and a document is, sizes, rows, optimizer, learning
 rate, weight decay. All are measured on the same held-out part: the
-end of a running text, every twentieth document of a list. Trial 0, nothing said, counts by its last
+end of a running text, every tenth document of a list. Trial 0, nothing said, counts by its last
 weights, the others by their best.
 
 The minutes are those of the processor (`time.process_time`), so that others on the machine take
@@ -40,7 +40,7 @@ from indicial.training import clock, starting
 from indicial.training.curves import Curves
 from indicial.training.watchers import Watcher
 
-EVERY = 20
+EVERY = 10
 MOST_HELD_OUT = 20_000
 """Characters that each trial is measured on."""
 TRIALS = 30

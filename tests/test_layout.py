@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "indicial"
+from tests import mutants
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "indicial"
 
 # A file imports from its own folder and from folders earlier in this list. Modules directly
 # in the package (cli.py, notebook.py, ...) and those of `commands` come last: they import
@@ -185,3 +188,16 @@ def test_import_stays_light(module: str) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
     )
     assert result.returncode == 0, result.stderr
+
+
+def test_mutants_that_change_nothing_are_of_lines_that_are_there() -> None:
+    assert all(mutants.sources(ROOT, folder) for folder in mutants.FOLDERS)
+    known = mutants.equivalents()
+    found: set[str] = set()
+    for path in {what.partition(": ")[0] for what in known}:
+        source = (ROOT / path).read_bytes()
+        for one in mutants.mutants(ROOT, path):
+            before, after = one.lines(source)
+            found.add(f"{path}: {before} → {after}")
+    assert known.keys() <= found
+    assert all(known.values())

@@ -12,6 +12,10 @@ from indicial.program.program import Program
 pytestmark = pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
 
 TEXTS = {
+    "a first step that later ones sum over": """
+        h[0,k] = a[k]
+        h[t,k] = tanh(Σ_{n=1}^{2} W[n] h[t-n,k] + x[t,k])
+    """,
     "a sum that counts": "h[t,k] = 0.5 h[t-1,k] + (Σ_s 0.5 x[t,k])",
     "one element of a start": "h[-1,k] = x[0,k]\nh[t,k] = tanh(W[k] h[t-1,K-1] + x[t,k])",
     "one element that there may not be": "h[-1,k] = a[k]\nh[t,k] = tanh(h[t-1,4] + x[t,k])",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from indicial import load
 from indicial.program import ir
@@ -75,3 +76,22 @@ def test_one_condition_is_itself() -> None:
     one, other = ir.Constant(1.0), ir.Constant(0.0)
     assert conjoin([]) is None and conjoin([one]) is one
     assert conjoin([one, other]) == ir.Apply("and", (one, other))
+
+
+@pytest.mark.parametrize(
+    ("line", "steps"),
+    [
+        ("Σ_{s=1}^{3} y[s]", [1, 2, 3]),
+        ("Σ_{t=0}^{T-2} y[t]", [0, 1, 2, 3]),
+        ("Σ_t y[t]", [0, 1, 2, 3, 4]),
+    ],
+)
+def test_a_sum_over_what_is_defined_keeps_the_ends_it_says(line: str, steps: list[int]) -> None:
+    x = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    program = load(f"input x[t]\ny[t] = 3 x[t]\nz = {line}\n")
+    assert program.interpret({"x": x})["z"] == 3 * x[steps].sum()
+
+
+def test_a_capital_that_a_function_leaves_open_is_told() -> None:
+    (error,) = load("input x[t,j]\ny[t] = layernorm(x[t,J])\n").errors
+    assert "J occurs only once in this product" in error.render()

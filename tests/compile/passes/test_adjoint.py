@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from pass_programs import AWKWARD, code, programs
 
 from indicial.compile.passes.adjoint import Adjoint, adjoint
-from indicial.compile.passes.elements import place_value
+from indicial.compile.passes.elements import place_value, solve
 from indicial.compile.passes.forms import is_normal
 from indicial.compile.passes.normal import normal
 from indicial.library import names
@@ -133,6 +133,22 @@ def assert_gradient(
 UNUSUAL = {"focus": {"positive": True}, "near": {"sizes": (2, 3)}, "gpt2": {"sizes": (2, 3)}}
 """Attention as an input has to be positive; there is no mean over one layer or word less one."""
 LARGE = ("encoder_decoder", "encoder_decoder_prenorm", "bahdanau")
+
+
+def test_what_is_solved_for_by_name_alone_is_a_given_index_as_it_is() -> None:
+    """`x[t-1]` and `x[2t]` leave an equation, `x[t]` with t over the same range does not."""
+    t, s = (Index(name, Size(), Size.of("T")) for name in "ts")
+    element = (Affine.of("s"),)
+    for read in (Affine((("t", 1),), Size.of(-1)), Affine((("t", 2),)), Affine((("t", -1),))):
+        found = solve((read,), (t,), element, (s,), only_names=True)
+        assert found is not None and found.summed == (t,) and len(found.equations) == 1
+    plain = solve((Affine.of("t"),), (t,), element, (s,), only_names=True)
+    assert plain is not None and plain.places == {"t": Affine.of("s")} and not plain.equations
+    longer = Index("t", Size(), Size.of("T") + 1)
+    found = solve((Affine.of("t"),), (longer,), element, (s,), only_names=True)
+    assert found is not None and found.summed == (longer,) and len(found.equations) == 1
+    number = solve((Affine.of("t"),), (t,), (Affine((), Size.of(2)),), (), only_names=True)
+    assert number is not None and number.summed == (t,) and len(number.equations) == 1
 
 
 @pytest.mark.parametrize("model", names())
