@@ -325,6 +325,24 @@ def test_a_cell_of_several_subsections_is_joined(tmp_path: Path) -> None:
     assert set(found["Another"].code.tensors) == {"h", "x"}
 
 
+def test_a_name_that_a_nearer_section_leaves_open_is_open_behind_it(tmp_path: Path) -> None:
+    found = programs(
+        tmp_path,
+        r"""
+## Norm
+$$y_i = \gamma \hat x_i + \beta$$
+## Classes
+$$\hat y_t = \mathrm{softmax}(W h_t + b)$$
+$$L = -\sum_t \sum_k y_{t,k} \log \hat y_{t,k}$$
+## Gradient
+$$\frac{\partial L}{\partial W} = \sum_t (\hat y_t - y_t) h_t^\top$$
+""",
+    )
+    gradient = found[-1].code.tensors
+    assert "y" not in {st.target for st in found[-1].code.statements}
+    assert len(gradient["y"].axes) == 2, "the targets, and not the output of the norm"
+
+
 def test_a_stretch_of_a_document_is_one_program(tmp_path: Path) -> None:
     path = tmp_path / "chapter.md"
     path.write_text(CHAPTER, encoding="utf-8")

@@ -371,6 +371,7 @@ def _in_scope(earlier: Sequence[Part], part: Part) -> list[Part]:
 def _borrow(part: Part, before: Sequence[Part]) -> None:
     """Takes over the equations and draws for what the part reads and does not define."""
     available: dict[str, list[_Source]] = {}
+    open_names: set[str] = set()
     for other in before:
         here: dict[str, list[_Source]] = {}
         for definition in other.outline().definitions:
@@ -386,7 +387,8 @@ def _borrow(part: Part, before: Sequence[Part]) -> None:
         for reference, distribution, equation in other.outline().draws:
             source = _Source(reference.items, distribution, equation)
             here.setdefault(reference.key, []).append(source)
-        available = here | available
+        available = {key: here[key] for key in here.keys() - open_names} | available
+        open_names |= _read_openly(other)
     if not available:
         return
     sketch = part.outline()
@@ -420,6 +422,17 @@ def _borrow(part: Part, before: Sequence[Part]) -> None:
         declared = [d for d in earlier if isinstance(d, s.Declaration) and _concerns(d, read)]
         part.borrowed = [*declared, *(e for e in earlier if e in taken)]
         part.sketch = None
+
+
+def _read_openly(part: Part) -> set[str]:
+    """The names that a part reads and nothing defines: what stood before it says nothing of them.
+
+    A section that takes y for the target has not taken it for the output of a layer further up, and
+    neither do those behind it.
+    """
+    sketch = part.outline()
+    read = {use.reference.key for d in sketch.definitions for use in uses(sketch, d.body)}
+    return read - sketch.defined - {reference.key for reference, _, _ in sketch.draws}
 
 
 def _index_letters(statements: Iterable[s.Statement]) -> set[str]:
