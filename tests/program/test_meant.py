@@ -1238,3 +1238,17 @@ def test_lists_with_dots_leave_the_other_displays_alone(tmp_path: Path) -> None:
     heads, lists = readings(tmp_path, r"Z_j = X W_j", r"Z_c = [Z_1, Z_2, \dots, Z_M]")
     assert heads.axes["Z"] == {3}
     assert lists.skipped and not heads.skipped
+
+
+@pytest.mark.parametrize("own", ["j", "j'", "m", "l"])
+def test_the_letter_of_a_sum_changes_nothing(own: str, tmp_path: Path) -> None:
+    display = (
+        rf"A_{{ij}} = \frac{{\exp(q_i \cdot k_j)}}{{\sum_{{{own}}} \exp(q_i \cdot k_{{{own}}})}}"
+    )
+    (tmp_path / "notes.md").write_text(f"$${display}$$", encoding="utf-8")
+    (program,) = load_document(tmp_path / "notes.md")
+    draw = np.random.default_rng(0)
+    q, k = draw.standard_normal((2, 3)), draw.standard_normal((4, 3))
+    scores = np.exp(q @ k.T)
+    weights = scores / scores.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(program.interpret({"q": q, "k": k})["A"], weights)

@@ -240,9 +240,9 @@ def bound_apart(equation: s.Statement) -> s.Statement:
 
 
 def _unders(node: s.Reduction) -> list[s.Name]:
-    """The letters that a sum runs over: the i of `Σ_i`, `Σ_{i=1}^n`."""
+    """The letters that a sum runs over: the i of `Σ_i`, `Σ_{i=1}^n`; an i' is another index."""
     firsts = (u.operands[0] if isinstance(u, s.Comparison) else u for u in node.under)
-    return [u for u in firsts if isinstance(u, s.Name)]
+    return [u for u in firsts if isinstance(u, s.Name) and u.bare]
 
 
 def _renamed(node: s.Expression, old: str, new: str) -> s.Expression:
