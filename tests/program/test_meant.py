@@ -26,6 +26,17 @@ def readings(folder: Path, *displays: str) -> list[Reading]:
 
 
 READ: dict[str, tuple[str, dict[str, int], int]] = {
+    "the largest entry of a vector": (
+        r"\hat c = \max\{\mathbf{c}\}",
+        {"ĉ": 0, "c": 1},
+        0,
+    ),
+    "the largest entry of a vector in plain letters": (r"m_t = \max(x_t)", {"m": 1, "x": 2}, 0),
+    "the largest of each entry and 0": (
+        r"h = \max(0, \mathbf{W} \mathbf{x})",
+        {"h": 1, "W": 2, "x": 1},
+        1,
+    ),
     "two equations with small spaces between them": (
         r"a = \frac{1}{Z} b \;\;\;\; Z = \sum_i c_i",
         {"a": 0, "b": 0, "Z": 0, "c": 1},

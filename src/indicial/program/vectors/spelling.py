@@ -41,6 +41,10 @@ from indicial.program.vectors.regular import (
 COUNTING = frozenset("dnmND")
 
 
+OF_ENTRIES = frozenset({"max", "min", "mean", "argmax", "argmin"})
+"""Of one thing these are of its entries: `max(c)` is `max c`, and `max(0, c)` of each entry."""
+
+
 def softmaxes(statements: list[s.Statement]) -> list[s.Statement]:
     """`σ(z)_i = e^{z_i} / Σ_j e^{z_j}`: σ is a softmax here; `softmax(z_i)` is its element i."""
     named: set[s.Expression] = set()
@@ -165,6 +169,9 @@ def spelt_alike(statements: list[s.Statement]) -> list[s.Statement]:
             return _counted(_starred(new), defined)
         if isinstance(new, s.Fraction):
             return _mean(new, defined)
+        if isinstance(new, s.Call) and new.word in OF_ENTRIES and len(new.arguments) == 1:
+            body = s.Group(new.arguments[0], span=new.arguments[0].span)
+            return s.Reduction(new.word, (), None, body, span=new.span)
         return new
 
     return [changed(statement, change) for statement in statements]

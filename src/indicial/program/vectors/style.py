@@ -26,7 +26,7 @@ from indicial.program.vectors.regular import (
     side_by_side,
 )
 from indicial.program.vectors.shapes import diagonal, dotted, inverts
-from indicial.program.vectors.spelling import starred
+from indicial.program.vectors.spelling import OF_ENTRIES, starred
 from indicial.program.vectors.tables import NORMALISED
 
 SIZES = frozenset("TNLIJ")
@@ -191,6 +191,8 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
             _is_value(n) and not _two_indices(n) and _beside(n, indexed) for n in _values(node.body)
         )
     if isinstance(node, s.Call):
+        if len(node.arguments) == 1 and node.word in OF_ENTRIES:  # `max(c)`: of its entries
+            return any(_is_value(n) and not _two_indices(n) for n in _values(node.arguments[0]))
         if node.function.base in NORMALISED | {"diag", "Diag"}:
             return any(_is_value(n) for n in _values(node))
         factor = is_capital(node.function.base) and len(node.arguments) == 1
