@@ -158,7 +158,17 @@ def test_a_file_has_an_answer_in_each_line(
     assert said(capsys, folder, "--input", "x=hund")[0] == lines[:1]
     with_json, told = said(capsys, folder, "--input", f"x={source}", "--json")
     assert [one["text"] for one in json.loads("\n".join(with_json))["answers"]] == lines
-    assert "row 2, x: there is no text in it" in told
+    assert f"{source}, line 2: x: there is no text in it" in told
+
+
+def test_a_short_row_of_a_table_is_told_by_its_line(
+    runs: dict[str, Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text('x,y\n"hund\nkatze",short\nhund\nkatze,short\n')
+    lines, told = said(capsys, runs["sort"].folder, "--input", file)
+    assert [bool(line) for line in lines] == [True, False, True]
+    assert f"{file}, line 4: it has 1 of 2 values" in told
 
 
 def test_a_table_is_read_by_the_names_of_its_columns(
@@ -305,7 +315,7 @@ def test_a_picture_is_one_row_and_a_folder_of_them_several(tmp_path: Path) -> No
 
     def files(value: str) -> list[str]:
         asked = Namespace(input=[f"I={tmp_path / value}"], column=[])
-        return [cells["I"].name for _, rows in blocks(asked, answerer) for cells in rows]
+        return [row.cells["I"].name for block in blocks(asked, answerer) for row in block]
 
     assert files("a.png") == [str(tmp_path / "a.png")]
     assert [Path(name).name for name in files("some")] == ["b.jpg", "c.PNG"]

@@ -133,6 +133,14 @@ def test_inputs_by_their_names(runs: dict[str, Path]) -> None:
         column_subject(runs["scenes"], {"I": "none.png"})
 
 
+def test_nothing_is_predicted_behind_the_end(runs: dict[str, Path]) -> None:
+    row = {"x": "Oslo liegt in Norwegen .", "w": "Oslo is in Norway ."}
+    seen = column_subject(runs["phrasebook"], row)
+    (look,) = attend(seen.subject)
+    assert look.rows.labels[-1].endswith("→ <EOS>")
+    assert len(look.weights) == len(look.rows) == len(seen.subject.texts[1].tokens)
+
+
 def test_a_picture_from_a_file_is_that_of_the_row(runs: dict[str, Path], tmp_path: Path) -> None:
     from PIL import Image
 

@@ -14,6 +14,7 @@ $ indicial generate reader --ask --out questions.tsv
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import select
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
+    from indicial.data.columns.binding import Row
     from indicial.decode.answers import Answer, Answerer, Cells
     from indicial.decode.lookup import Librarian
     from indicial.training.run import Run
@@ -41,6 +43,7 @@ STANDARD = "-"
 def answer(options: argparse.Namespace, run: Run) -> int:
     """Writes the answers to all rows that `--input` names."""
     from indicial.commands.arguments import check_outputs
+    from indicial.data.columns.tables import Bad
     from indicial.decode.answers import Answerer
 
     if options.interactive:
@@ -56,8 +59,9 @@ def answer(options: argparse.Namespace, run: Run) -> int:
     bad = Refusals()
     every: list[Answer] = []
     with _output(options.out) as out:
-        for first, rows in blocks(options, answerer):
-            bad.first = first
+        for block in blocks(options, answerer):
+            bad.block = block
+            rows = [{} if isinstance(row.cells, Bad) else row.cells for row in block]
             for one in answerer.answers(rows, settings, prompt, refused=bad.add):
                 if options.json:
                     every.append(one)
@@ -119,14 +123,15 @@ class Refusals:
 
     def __init__(self) -> None:
         self.count = 0
-        self.first = 0
-        """The number of the first row of a block."""
+        self.block: Sequence[Row] = ()
+        """Those that are answered now."""
         self._lines: list[str] = []
 
     def add(self, row: int, why: str) -> None:
         self.count += 1
         if len(self._lines) < TOLD:
-            self._lines.append(f"row {self.first + row + 1}, {why}")
+            where, cells = self.block[row]
+            self._lines.append(f"{where}: {getattr(cells, 'why', why)}")
 
     def tell(self) -> None:
         if not self.count:
@@ -140,9 +145,9 @@ class Refusals:
 # ---------------------------------------------------------------------- rows
 
 
-def blocks(options: argparse.Namespace, answerer: Answerer) -> Iterator[tuple[int, list[Cells]]]:
-    """The rows that were named, with the number of the first of each block."""
-    from indicial.data.columns.binding import IMAGE, File, bind, named
+def blocks(options: argparse.Namespace, answerer: Answerer) -> Iterator[list[Row]]:
+    """The rows that were named, many together."""
+    from indicial.data.columns.binding import IMAGE, File, Row, bind, named
     from indicial.data.columns.tables import PICTURES, Bad
 
     inputs = [slot.name for slot in answerer.given]
@@ -171,20 +176,19 @@ def blocks(options: argparse.Namespace, answerer: Answerer) -> Iterator[tuple[in
     ]
     slots = [slot for slot in answerer.given if slot.name not in texts]
     if not slots:
-        yield 0, [texts]
+        yield [Row("row 1", texts)]
         return
     if not files:
         lacking = " ".join(f"--input {slot.name}=…" for slot in slots)
         raise IndicialError(f"the equations read {slots[0].written} as well: say {lacking}")
-    rows: list[Cells] = []
-    first = 0
-    for row in bind(slots, files, columns).rows():
-        rows.append({} if isinstance(row.cells, Bad) else {**texts, **row.cells})
+    rows: list[Row] = []
+    for where, cells in bind(slots, files, columns).rows():
+        rows.append(Row(where, cells if isinstance(cells, Bad) else {**texts, **cells}))
         if len(rows) == MOST_WAITING:
-            yield first, rows
-            first, rows = first + len(rows), []
+            yield rows
+            rows = []
     if rows:
-        yield first, rows
+        yield rows
 
 
 def _is_file(value: str) -> bool:
@@ -202,17 +206,18 @@ def _piped(answerer: Answerer) -> list[str]:
     raise IndicialError(f"the equations read {wanted}: say {said}, each a text or a file")
 
 
-def _lines(texts: dict[str, str], inputs: Sequence[str]) -> Iterator[tuple[int, list[Cells]]]:
+def _lines(texts: dict[str, str], inputs: Sequence[str]) -> Iterator[list[Row]]:
     """Lines of standard input as they come: one alone is answered at once, many together."""
+    from indicial.data.columns.binding import Row
+
     name, *more = [name for name, value in texts.items() if value == STANDARD]
     if more or sys.stdin is None:
         raise IndicialError("standard input can be read by one input")
     if lacking := [name for name in inputs if name not in texts]:
         raise IndicialError(f"say what {lacking[0]} is as well: --input {lacking[0]}=TEXT")
-    first = 0
+    numbers = itertools.count(1)
     for lines in waiting(sys.stdin.fileno()):
-        yield first, [{**texts, name: line} for line in lines]
-        first += len(lines)
+        yield [Row(f"line {next(numbers)}", {**texts, name: line}) for line in lines]
 
 
 def waiting(handle: int) -> Iterator[list[str]]:

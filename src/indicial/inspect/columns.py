@@ -138,8 +138,8 @@ def _text(module: ProgramModule, reading: Any, coding: Coding, stored: Any) -> s
     tokens = [int(token) for token in stored]
     if isinstance(coding, Text):
         labels = [coding.tokenizer.token(token) for token in tokens]
-    else:
-        labels = coding.show(np.asarray(tokens)).split(" ")
+        return subjects.Text.cut(module, reading, tokens, labels, EOS)
+    labels = coding.show(np.asarray(tokens)).split(" ")
     return subjects.Text.cut(module, reading, tokens, labels)
 
 

@@ -154,21 +154,30 @@ class Text:
     """The tokens as people read them."""
     left_out: int = 0
     """How many tokens of the text the model has no places for."""
+    ended: bool = False
+    """Whether nothing is predicted behind its last token, which is the end."""
 
     @staticmethod
-    def cut(module: ProgramModule, reading: Reading, tokens: list[int], labels: list[str]) -> Text:
-        """As much of a text as the model can read."""
+    def cut(
+        module: ProgramModule,
+        reading: Reading,
+        tokens: list[int],
+        labels: list[str],
+        end: int | None = None,
+    ) -> Text:
+        """As much of a text as the model can read; `end` is the token that ends what it says."""
         most = reading.room(module)
         kept = len(tokens) if most is None else min(most, len(tokens))
         if not kept:
             which = "text" if len(readings(module.code)) == 1 else f"text for {reading.name}"
             raise IndicialError(f"the {which} is empty: give at least one token")
-        return Text(reading, tokens[:kept], labels[:kept], len(tokens) - kept)
+        ended = reading.predicted and tokens[kept - 1] == end
+        return Text(reading, tokens[:kept], labels[:kept], len(tokens) - kept, ended)
 
     @property
     def whole(self) -> list[int]:
         """With a place more if that is where the last token is read; nobody sees what stands there."""
-        return [*self.tokens, *[self.tokens[-1]] * self.reading.later]
+        return [*self.tokens, *[self.tokens[-1]] * (0 if self.ended else self.reading.later)]
 
 
 @dataclass(frozen=True)
