@@ -100,3 +100,10 @@ def test_the_same_thing_is_said_once() -> None:
         )
     assert len(found.items) == 1
     assert [site.start for site, _ in found.items[0].sites] == [9, 0, 14]
+
+
+def test_a_product_in_brackets_that_uses_the_index_up_is_pointed_at() -> None:
+    (said,) = program("input g[t,i], x[t,i]\ny[t,j] = W[j,I] (g[t,I] x[t,I])", "text.eq").errors
+    remarks = {span.text: remark for span, remark in said.sites}
+    assert remarks["g[t,I] x[t,I]"] == "sums over its own I"
+    assert said.hint == "leave the brackets out, and one sum over I takes all factors"

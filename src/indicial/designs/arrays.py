@@ -25,7 +25,7 @@ from indicial.program.meaning.arrays import (
     stored_extents,
     stored_shape,
 )
-from indicial.program.messages import IndicialError
+from indicial.program.messages import IndicialError, refused
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -105,7 +105,7 @@ def defined(code: Code, text: str, sizes: Mapping[str, int]) -> dict[str, Array]
     """The parameters that further equations define, at the sizes that the program has them."""
     program = load(text)
     if program.errors:
-        raise IndicialError("\n".join(message.render() for message in program.errors))
+        raise refused(program.errors)
     own = [t for t in program.code.tensors.values() if t.role == "defined"]
     found: dict[str, Array] = {}
     wanted = {t.name: parameter_name(code, t.name) for t in own}

@@ -29,7 +29,7 @@ from indicial.designs.tasks import Task
 from indicial.inspect.subjects import Subject, Text, readings
 from indicial.library.loading import load
 from indicial.program.meaning.arrays import stored_shape
-from indicial.program.messages import IndicialError
+from indicial.program.messages import IndicialError, refused
 from indicial.program.outputs import write_text
 from indicial.program.program import Program
 from indicial.tasks.predictions import token_inputs
@@ -228,7 +228,7 @@ def design(
             return made_already
     program = load(what)
     if program.errors:
-        raise IndicialError("\n".join(message.render() for message in program.errors))
+        raise refused(program.errors)
     written = {n: value for n, value in arrays.items() if isinstance(value, str)}
     given = named(program.code, {n: v for n, v in arrays.items() if n not in written})
     known = sizes_of(program.code, given, sizes or {})

@@ -32,7 +32,7 @@ from indicial.notation.sentences import Prose, contradictions
 from indicial.notation.source import Span
 from indicial.notation.syntax import Statement
 from indicial.program.checks.slips import Heading, slips
-from indicial.program.messages import IndicialError, Message
+from indicial.program.messages import IndicialError, Message, refused
 from indicial.program.names.batches import without_batch
 from indicial.program.names.cells import Resolver
 from indicial.program.names.fills import hole, is_word, no_hole
@@ -142,7 +142,7 @@ def _read_text(document: Document) -> _Part:
 def _read_again(program: Program) -> _Part:
     """A program that is joined with others, or filled otherwise, is read anew."""
     if program.errors:
-        raise IndicialError("\n".join(message.render() for message in program.errors))
+        raise refused(program.errors)
     return _Part(program.written, (), program.skipped, program.document, program.silenced)
 
 

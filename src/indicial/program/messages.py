@@ -236,3 +236,8 @@ class Messages:
 
 def in_order(messages: Iterable[Message]) -> list[Message]:
     return sorted(messages, key=Message.order)
+
+
+def refused(errors: Iterable[Message]) -> IndicialError:
+    """What is raised where a program with mistakes is to run; a cell that two layers share is told once."""
+    return IndicialError("\n".join(dict.fromkeys(m.render() for m in in_order(errors))))

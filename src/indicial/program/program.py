@@ -24,7 +24,7 @@ from indicial.notation.syntax import Equation, Name, Statement
 from indicial.program import ir
 from indicial.program.analyse import Analysis, analyse
 from indicial.program.doubts import JUDGED, Doubts, about
-from indicial.program.messages import IndicialError, Message, Messages, in_order
+from indicial.program.messages import IndicialError, Message, Messages, in_order, refused
 from indicial.program.names.cells import Resolver
 from indicial.program.names.complex import real
 from indicial.program.names.covariances import independent
@@ -269,7 +269,7 @@ class Program:
         code = self.analysis.code
         errors = [m for m in self.judged() if m.severity == "error"]
         if errors:
-            raise IndicialError("\n".join(m.render() for m in in_order(errors)))
+            raise refused(errors)
         return code
 
     @property

@@ -61,8 +61,8 @@ class Open:
     count: int
     sites: list[tuple[Span, str, int]]
     """Span, tensor and axis of each occurrence."""
-    beside: list[Span] = field(default_factory=list)
-    """The factors of the innermost product that do not have it."""
+    beside: list[tuple[Span, bool]] = field(default_factory=list)
+    """The factors of the innermost product that do not have it, and whether they sum over it inside."""
     below: bool = False
     """It stands below a name somewhere: the L of `h_L[t,J]`."""
 

@@ -109,8 +109,9 @@ class Lowering(Reading):
             body = ir.Reduce("sum", indices, None, body, span=span)
         left = {k: o for k, o in opens.items() if o not in summed}
         for key, opened in left.items():
+            name = opened.variable.index.name
             opened.beside = opened.beside + [
-                f.expression.span for f in factors
+                (f.expression.span, _sums_over(f.expression, name)) for f in factors
                 if key not in f.opens and bool(f.expression.every(ir.Read))
             ]  # fmt: skip
         return Term(body, left)
@@ -150,15 +151,19 @@ class Lowering(Reading):
         for key, opened in term.opens.items():
             span = opened.sites[0][0]
             letter = opened.variable.family
+            inside = any(summed for _, summed in opened.beside)
+            hint = f"sum over it with Σ_{{{letter}}}, use it a second time in the same product, or write it on the left"
+            if inside:
+                hint = f"leave the brackets out, and one sum over {key} takes all factors"
             if scope.number not in self.broken:
                 self.messages.error(
                     "left-alone",
                     f"{key} occurs only once in this product, and is not on the left",
-                    (span, f"the only {key}"),
-                    *((beside, f"no {key} here") for beside in opened.beside),
+                    (span, f"the only {key} that is not summed"if inside else f"the only {key}"),
+                    *((beside, f"sums over its own {key}" if summed else f"no {key} here")
+                      for beside, summed in opened.beside),
                     *self.left_site(scope, f"no {key} here"),
-                    hint=f"sum over it with Σ_{{{letter}}}, use it a second time in the same product, "
-                         f"or write it on the left",
+                    hint=hint,
                 )  # fmt: skip
             with suppress(Unmovable):  # it was told, and the equation is not computed
                 expression = moved(expression, {opened.variable.name: ir.Affine()})
@@ -326,3 +331,8 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return math.nan
+
+
+def _sums_over(expression: ir.Expression, name: str) -> bool:
+    """Whether a factor in brackets has used an index up: `(f[I] h[I])`."""
+    return any(i.name == name for r in expression.every(ir.Reduce) for i in r.indices)
