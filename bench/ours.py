@@ -55,6 +55,7 @@ class FromEquations(Layer):
         self.module = module(str(EQUATIONS / f"{name}.eq"), **sizes)
         load_weights(self.module, weights)
         self.names, self.x, self.slope = list(weights), x, slope
+        self.leaves = list(self.module.parameters())
 
     def run(self) -> None:
         self._step()
@@ -64,7 +65,8 @@ class FromEquations(Layer):
         return {"h": h, **{n: gradient(self.module.parameter(n)) for n in self.names}}
 
     def _step(self) -> torch.Tensor:
-        self.module.zero_grad()
+        for leaf in self.leaves:
+            leaf.grad = None
         h: torch.Tensor = self.module(x=self.x)["h"]
         torch.autograd.backward(h, self.slope)
         return h.detach()

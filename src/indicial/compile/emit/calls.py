@@ -9,12 +9,12 @@ Taking nodes apart: products and quotients, means, matrix products however they 
 
 A softmax of products, multiplied by values, is `F.scaled_dot_product_attention`.
 
-(q @ k.mT / √I).masked_fill(t' > t, -∞).softmax(-1) @ v
+F.softmax((q @ k.mT / √I).masked_fill(t' > t, -∞), -1) @ v
     →  F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 The logarithm of a softmax at the actual token is a cross entropy.
 
-log_P = scores.log_softmax(-1)
+log_P = F.log_softmax(scores, -1)
 torch.where(w >= 0, log_P.gather(-1, …).squeeze(-1), 0)     →  log_likelihood(scores, w)
 
 Rows of a matrix at tokens are `F.embedding`.
@@ -228,7 +228,7 @@ def _weights(node: Node) -> tuple[Node, Node | None, bool] | None:
     seen = sides("masked_softmax", node, -1)
     if seen is not None:
         return *seen, True
-    scores = only(".softmax", node, -1)
+    scores = only("F.softmax", node, -1)
     if scores is None or scores.operation != ".masked_fill":
         return None if scores is None else (scores, None, False)
     return scores.arguments[0], scores.arguments[1], False
@@ -324,7 +324,7 @@ def likelihood(node: Node, around: Surroundings) -> Found | Missed | None:
     logs, places = gathered.arguments
     torch = around.torch
     whole, items = torch.unindexed(logs)
-    scores = only(".log_softmax", whole, -1)
+    scores = only("F.log_softmax", whole, -1)
     near = torch.unsqueeze(torch.at_least_0(tokens), [tokens.rank])
     if scores is None or places is not near:
         return None

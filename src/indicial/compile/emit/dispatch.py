@@ -19,12 +19,14 @@ import torch
 
 from indicial.compile.emit.doubling import Alone, Values, sizes_of, unseen
 from indicial.compile.emit.running import followed
+from indicial.compile.passes.algebra import flat, times
 from indicial.compile.passes.choices import Choice
 from indicial.compile.passes.new_tensors import index_name
 from indicial.compile.passes.rowwise import rowwise
 from indicial.compile.passes.scan import Scan, Unsupported, extract
 from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Step
-from indicial.program.ir import Code, Reduce, index_at
+from indicial.program.ir import Code, Read, Reduce, index_at
+from indicial.program.rewrite import tensors_read
 
 Tensor = torch.Tensor
 
@@ -56,6 +58,8 @@ class Dispatch:
     rows: Alone
     """What is summed, for one choice."""
     taken: tuple[Taken, ...]
+    factors: tuple[Taken, ...]
+    """What each place multiplies its results with, all of them at once."""
     mask: int
     """The number of the argument that says what is chosen; what is chosen is its last axis."""
     kept: tuple[int, ...]
@@ -76,18 +80,24 @@ class Dispatch:
         results = [
             run([part[e] for part in parts])[0] for e, count in enumerate(places.counts) if count
         ]
-        return [places.back(torch.cat(results), self.kept)]
+        result = torch.cat(results)
+        for taken in self.factors:
+            factor = places.rows(arguments[taken.number], taken)
+            result = result * factor.view(-1, *[1] * (result.dim() - 1))
+        return [places.back(result, self.kept)]
 
 
 class _Places:
     """The places that chose something, sorted by what they chose."""
 
     def __init__(self, chosen: Tensor) -> None:
-        found = (chosen.flatten(0, -2).t() != 0).contiguous()
+        found = chosen.movedim(-1, 0).flatten(1) != 0
         self.shape = found.shape[:1] + chosen.shape[:-1]  # what is chosen, members, places
         self.found = found
-        self.choice, self.place = found.nonzero().t().contiguous().unbind()
-        self.counts: list[int] = self.choice.bincount(minlength=len(found)).tolist()
+        self.counts: list[int] = found.sum(1).tolist()
+        self.pair = found.flatten().nonzero().squeeze(1)
+        """Choice and place, as one number."""
+        self.place = self.pair % found.shape[1]
         self.each, rest = divmod(len(self.place), found.shape[1])
         self.inverse = None if rest or not self.each else self.turned()
 
@@ -96,7 +106,7 @@ class _Places:
         at, count = self.place, self.found.shape[1]
         if self.each > 1:
             ranks = self.found.cumsum(0, dtype=torch.int32) - 1
-            at = at + count * ranks.flatten().index_select(0, self.choice * count + at)
+            at = at + count * ranks.flatten().index_select(0, self.pair)
         numbers = torch.arange(len(at), device=at.device)
         if self.each > 1 and int(at.max()) >= len(at):
             return None
@@ -116,21 +126,28 @@ class _Places:
 
     def parts(self, argument: Tensor, taken: Taken) -> Sequence[Tensor]:
         """What the places have of an argument, apart for each choice."""
-        own = [(n, axis + taken.members) for n, axis in enumerate(taken.axes) if axis >= 0]
         if taken.chosen_alone:
-            return argument.unbind(own[0][1])
-        if not own and not taken.members:
+            return argument.unbind(taken.axes[-1])
+        if not taken.members and set(taken.axes) <= {-1}:
             return [argument] * len(self.counts)
-        rows = [0] * taken.members + [1 + n for n, _ in own if n < len(taken.axes) - 1]
-        index = self.at(rows)
-        if taken.axes[-1] >= 0:
-            index = index * self.shape[0] + self.choice
-        front = [0] * taken.members + [axis for _, axis in own]
+        return torch.split(self.rows(argument, taken), self.counts)
+
+    def rows(self, argument: Tensor, taken: Taken) -> Tensor:
+        """The same, one after the other."""
+        *before, chosen = [axis if axis < 0 else axis + taken.members for axis in taken.axes]
+        axes = [0] * taken.members + [1 + n for n, axis in enumerate(before) if axis >= 0]
+        front = [0] * taken.members + [axis for axis in before if axis >= 0]
+        index = self.at(axes)
+        if chosen >= 0:
+            front = [chosen, *front]
+            count = math.prod(self.shape[1 + axis] for axis in axes)
+            own = index is self.place
+            index = self.pair if own else self.pair // self.found.shape[1] * count + index
         back = [n for n in range(argument.dim()) if n not in front]
         moved = argument.permute(*front, *back).flatten(0, len(front) - 1)
         if index is self.place and self.inverse is not None:
-            return torch.split(self.moved(moved, False), self.counts)
-        return torch.split(moved.index_select(0, index), self.counts)
+            return self.moved(moved, False)
+        return moved.index_select(0, index)
 
     def back(self, results: Tensor, kept: Sequence[int]) -> Tensor:
         """Results at their places, added up where several are of one."""
@@ -241,13 +258,38 @@ def _dispatch(scan: Scan, choice: Choice) -> Dispatch:
         )
         for piece in found.arguments.values()
     )
-    code = found.code
-    same = {n for n in found.arguments if code.tensors[n].role == "parameter"}
+    code, scales = _without_scales(found.code, found.output)
+    read = tensors_read(code.statements)
+    own = {name: t for name, t in zip(found.arguments, taken, strict=True) if name in read}
+    same = {n for n in own if code.tensors[n].role == "parameter"}
     return Dispatch(
         sizes_of(scan.code),
         Alone(scan.code, tuple(scan.arguments), (total,), scan.unbatched),
-        Alone(code, tuple(found.arguments), (found.output,), same),
-        taken,
+        Alone(code, tuple(own), (found.output,), same),
+        tuple(own.values()),
+        tuple(taken[list(found.arguments).index(name)] for name in scales),
         numbers[found.mask.tensor],
         tuple(place.index(name) for name in found.kept),
     )
+
+
+def _without_scales(code: Code, output: str) -> tuple[Code, tuple[str, ...]]:
+    """The program without factors that are one number for each place, and their names."""
+    (statement,) = code.of(output)
+    body = statement.body
+    total = body if isinstance(body, Reduce) and body.operator == "sum" else None
+    factors = flat("*", (total.body if total else body,))
+    scales = [
+        f.tensor
+        for f in factors
+        if isinstance(f, Read) and not f.places and code.tensors[f.tensor].role == "input"
+    ]
+    rest = [f for f in factors if not isinstance(f, Read) or f.tensor not in scales]
+    if not scales or not tensors_read([replace(statement, body=times(*rest))]):
+        return code, ()
+    body = replace(total, body=times(*rest)) if total else times(*rest)
+    changed = [replace(s, body=body) if s is statement else s for s in code.statements]
+    read = tensors_read(changed)
+    gone = {name for name in scales if name not in read}
+    tensors = {n: t for n, t in code.tensors.items() if n not in gone}
+    return replace(code, tensors=tensors, statements=tuple(changed)), tuple(scales)

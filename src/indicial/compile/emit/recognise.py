@@ -18,7 +18,7 @@ and changing a view is recorded as copies; so the helper multiplies rows and put
 
 Blocks of a text → the same with library calls where patterns find them, and what they found.
 
-    α = (Query @ Key.mT / math.sqrt(I)).softmax(-1)
+    α = F.softmax(Query @ Key.mT / math.sqrt(I), -1)
     h = α @ Value                                        →  h = F.scaled_dot_product_attention(…)
 
 A name whose value nobody reads any more is not printed, so α goes.

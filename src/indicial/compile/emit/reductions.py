@@ -1,7 +1,7 @@
 """Sums, products, extremes, means and softmaxes over indices, with their conditions.
 
 Σ_{t' ≤ t} a[t,t'] v[t',j]      torch.where(t' <= t, a, 0) @ v
-softmax_{t' ≤ t} s[t,t']        s.masked_fill(t' > t, -inf).softmax(-1)
+softmax_{t' ≤ t} s[t,t']        F.softmax(s.masked_fill(t' > t, -inf), -1)
 
 Conditions that are bounds: a shorter range in place of a mask.
 
@@ -37,8 +37,10 @@ from indicial.program.ir import (
     IndexValue,
     Reduce,
     Softmax,
+    index_at,
     number_at,
 )
+from indicial.program.moving import moved
 from indicial.program.rewrite import free_indices
 
 _NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf, "lse": -math.inf}
@@ -105,7 +107,7 @@ class Reductions:
         ]
         cut = not node.operator.startswith("arg")  # nothing has no place
         if node.operator == "sum":
-            value = self.convolution(node, env, gone)
+            value = self.rank(node, env) or self.convolution(node, env, gone)
             if value is not None:
                 return value
         inner, mask = self.inside(node.indices, node.condition, env, gone, cut)
@@ -119,6 +121,22 @@ class Reductions:
         return self.elementwise.harmless(extreme, node, env, 0)
 
     # ---- sums and means ----
+
+    def rank(self, node: Reduce, env: Environment) -> Value | None:
+        """Of `top_k`: how many are larger than each, without a tensor of all pairs."""
+        ranked = _ranked(node)
+        own = env.own.get(ranked[1]) if ranked is not None else None
+        if ranked is None or own is None or self.elementwise.ragged.varies(own.extent, env):
+            return None
+        other = env.bind(node.indices).own[node.indices[0].name]
+        if (own.lower, own.extent) != (other.lower, other.extent):
+            return None
+        value = self.evaluate(ranked[0], env)
+        if own.name not in value.dims:
+            return None
+        axis, shape = value.dims.index(own.name), value.node.shape
+        found = self.torch.helper("rank", value.node, axis, shape=shape, kind=FLOAT, hint="rank")
+        return Value(found, value.dims)
 
     def convolution(self, node: Reduce, env: Environment, gone: Collection[Index]) -> Value | None:
         """The sum as a convolution, if it is one; a condition must speak of its window or weights."""
@@ -288,11 +306,11 @@ class Reductions:
     ) -> Node:
         make = self.torch.graph.make
         if mask is None:
-            return make(f".{function}", x, axis, shape=x.shape, hint="weights")
+            return make(f"F.{function}", x, axis, shape=x.shape, hint="weights")
         if self._somewhere(node, env):
             low, no = self.torch.graph.literal(-math.inf), self.elementwise.no(Value(mask)).node
             hidden = make(".masked_fill", x, no, low, shape=x.shape, hint="scores")
-            return make(f".{function}", hidden, axis, shape=x.shape, hint="weights")
+            return make(f"F.{function}", hidden, axis, shape=x.shape, hint="weights")
         return self.torch.helper(
             f"masked_{function}", x, mask, axis, shape=x.shape, kind=FLOAT, hint="weights"
         )
@@ -315,6 +333,26 @@ class Reductions:
                 )
             case _:
                 return False
+
+
+def _ranked(node: Reduce) -> tuple[Expression, str] | None:
+    """The x[e] and e of `Σ_{e'} [x[e'] > x[e] or (x[e'] = x[e] and e' < e)]`."""
+    match node.indices, node.condition, node.body:
+        case (
+            (other,),
+            None,
+            Apply("max", (
+                Apply(">", (above, x)),
+                Apply("and", (
+                    Apply("=", same), Apply("<", (IndexValue(before), IndexValue(place)))
+                )),
+            )),
+        ):  # fmt: skip
+            own = index_at(place)
+            if index_at(before) != other.name or own is None or same != (above, x):
+                return None
+            return (x, own) if moved(x, {own: Affine.of(other.name)}) == above else None
+    return None
 
 
 def _over(node: Reduce, term: Expression) -> Expression:
