@@ -24,6 +24,12 @@ KINDS = ("ugrnn", "self_attention", "rnn_lm", "transformer")
 """A recurrence, attention, and both behind tokens."""
 
 
+@pytest.fixture(autouse=True)
+def fused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attention by the fused call, whose second gradient is not PyTorch's, however few keys there are."""
+    monkeypatch.setattr(running, "FEW", 0)
+
+
 def mixed(values: dict[str, torch.Tensor]) -> torch.Tensor:
     """A number that depends on every element, and not linearly."""
     real = [v.flatten() for v in values.values() if v.is_floating_point()]

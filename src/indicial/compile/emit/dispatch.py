@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -94,11 +95,14 @@ class _Places:
         found = chosen.movedim(-1, 0).flatten(1) != 0
         self.shape = found.shape[:1] + chosen.shape[:-1]  # what is chosen, members, places
         self.found = found
-        self.counts: list[int] = found.sum(1).tolist()
         self.pair = found.flatten().nonzero().squeeze(1)
         """Choice and place, as one number."""
-        self.place = self.pair % found.shape[1]
-        self.each, rest = divmod(len(self.place), found.shape[1])
+        choices, count = found.shape
+        ends = torch.arange(choices + 1, device=found.device) * count
+        begins = torch.searchsorted(self.pair, ends).tolist()
+        self.counts = [end - begin for begin, end in pairwise(begins)]
+        self.place = self.pair % count
+        self.each, rest = divmod(len(self.place), count)
         self.inverse = None if rest or not self.each else self.turned()
 
     def turned(self) -> Tensor | None:

@@ -266,7 +266,7 @@ def attention(
     scale: float | None = None,
 ) -> Tensor:
     """`F.scaled_dot_product_attention`, which can be differentiated as often as one likes."""
-    if followed(query) or followed(key) or followed(value):
+    if _few_keys(query, key) or followed(query) or followed(key) or followed(value):
         return _written_out(query, key, value, attn_mask, is_causal, scale)
     found = F.scaled_dot_product_attention(
         query, key, value, attn_mask=attn_mask, is_causal=is_causal, scale=scale
@@ -286,6 +286,16 @@ def _fused(found: Tensor) -> Any:
     return node if hasattr(node, "_saved_attn_mask") else None
 
 
+FEW = 64
+"""Up to so many keys the fused call takes more time than products: up to twice as much, for 17."""
+
+
+def _few_keys(query: Tensor, key: Tensor) -> bool:
+    if torch.compiler.is_compiling() or query.device.type != "cpu" or query.shape[-2] < 2:
+        return False
+    return key.shape[-2] <= FEW and query.dtype in (torch.float32, torch.float64)
+
+
 def _written_out(
     query: Tensor,
     key: Tensor,
@@ -294,14 +304,24 @@ def _written_out(
     causal: bool,
     scale: float | None,
 ) -> Tensor:
-    scores = query @ key.mT * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    front = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    members = math.prod(front)
+    q, k, v = (
+        x.expand(*front, -1, -1).reshape(members, *x.shape[-2:]) for x in (query, key, value)
+    )
+    hidden = q.new_zeros(())
     if causal:
-        mask = scores.new_ones(scores.shape[-2:], dtype=torch.bool).tril()
+        hidden = q.new_full((q.shape[1], k.shape[1]), -torch.inf).triu(1)
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    weights = torch.baddbmm(hidden, q, k.mT, beta=int(causal), alpha=scale)
     if mask is None:
-        return scores.softmax(-1) @ value
-    if mask.dtype != torch.bool:  # as the fused call keeps it: 0 where something is seen, or -∞
-        mask = mask == 0
-    return masked_softmax(scores, mask, -1) @ value
+        weights = softmax(weights, -1)
+    else:  # which the fused call keeps as 0 where something is seen, or -∞
+        seen = mask if mask.dtype == torch.bool else mask == 0
+        apart = masked_softmax(weights.view(*front, *weights.shape[1:]), seen, -1)
+        weights = apart.view(weights.shape)
+    found = torch.bmm(weights, v)
+    return found.view(*front, *found.shape[1:])
 
 
 def _again(gradients: Sequence[Tensor | None], given: Sequence[Tensor]) -> object:

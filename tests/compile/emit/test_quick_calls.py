@@ -1,0 +1,92 @@
+"""What is quicker than the plain call of PyTorch gives the same numbers: short rows, few keys, ranks."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import indicial
+from indicial.compile.emit import running
+
+Tensor = torch.Tensor
+
+
+def drawn(*shape: int) -> Tensor:
+    random = torch.Generator().manual_seed(0)
+    return torch.randn(shape, dtype=torch.float64, generator=random).requires_grad_()
+
+
+@pytest.mark.parametrize("shape", [(4096, 3), (8, 200, 15), (4, 16, 5, 8), (300, 16), (7, 0), (5,)])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_short_rows(name: str, shape: tuple[int, ...]) -> None:
+    x = drawn(*shape)
+    expected = getattr(F, name)(x, -1)
+    found = getattr(running, name)(x, -1)
+    torch.testing.assert_close(found, expected)
+    slope = torch.sin(torch.arange(x.numel()).double()).view(shape)
+    gradients = [torch.autograd.grad(y, x, slope)[0] for y in (found, expected)]
+    torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.parametrize(("causal", "masked"), [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize("scale", [None, 0.3])
+def test_few_keys(
+    causal: bool, masked: bool, scale: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query, key, value = drawn(2, 3, 5, 4), drawn(2, 1, 6, 4).mul(2), drawn(2, 3, 6, 7)[..., :4]
+    mask = torch.rand(2, 1, 5, 6, generator=torch.Generator().manual_seed(1)) < 0.7
+    mask[..., 0] = True
+    given = {"attn_mask": mask if masked else None, "is_causal": causal, "scale": scale}
+    found = running.attention(query, key, value, **given)  # type: ignore[arg-type]
+    monkeypatch.setattr(running, "FEW", 0)
+    key = key.expand(2, 3, 6, 4)
+    expected = running.attention(query, key, value, **given)  # type: ignore[arg-type]
+    assert running._fused(expected) is not None and running._fused(found) is None
+    torch.testing.assert_close(found, expected)
+    slopes = [
+        torch.autograd.grad(y.sin().sum(), query, retain_graph=True) for y in (found, expected)
+    ]
+    torch.testing.assert_close(*slopes)
+
+
+def test_few_keys_have_second_gradients() -> None:
+    given = drawn(2, 3, 4), drawn(2, 3, 4), drawn(2, 3, 4)
+    assert torch.autograd.gradgradcheck(lambda *x: running.attention(*x, is_causal=True), given)
+
+
+RANKED = """
+input x[t,e]
+y[t,e] = Σ_{e'} [x[t,e'] > x[t,e] or (x[t,e'] = x[t,e] and e' < e)]
+"""
+REVERSED = RANKED.replace("x[t,e'] > x[t,e]", "x[t,e'] < x[t,e]")
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_ranks_count_the_larger(axis: int) -> None:
+    """Ties, infinities, and nan, which is not larger than anything, nor anything than it."""
+    random = torch.Generator().manual_seed(2)
+    x = torch.randint(4, (3, 6, 5), generator=random).double()
+    x[x == 3], x[0, 0, 0], x[1, :, 1] = -math.inf, math.nan, math.inf
+    expected = torch.zeros_like(x)
+    for a in range(x.shape[axis]):
+        for b in range(x.shape[axis]):
+            one, other = x.select(axis, a), x.select(axis, b)
+            before = other > one if b >= a else other >= one
+            expected.select(axis, a).add_(before)
+    assert torch.equal(running.rank(x, axis), expected)
+    each = torch.func.vmap(lambda one: running.rank(one, axis))(torch.stack([x, -x]))
+    assert torch.equal(each[0], expected)
+
+
+def test_ranks_are_found() -> None:
+    x = torch.tensor([[2.0, 5.0, 2.0, 7.0], [1.0, 1.0, 1.0, 0.0]])
+    for text, found, ranks in (
+        (RANKED, True, [[2, 1, 3, 0], [0, 1, 2, 3]]),
+        (REVERSED, False, [[0, 2, 1, 3], [1, 2, 3, 0]]),
+    ):
+        program = indicial.load(text)
+        assert ("rank(" in program.torch_source(["y"])) == found
+        assert program.compile(E=4)(x=x)["y"].tolist() == ranks
