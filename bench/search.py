@@ -46,9 +46,7 @@ MOST_HELD_OUT = 20_000
 TRIALS = 30
 SEEDS = (1, 2)
 """Beside 0, with which all are tried."""
-VOCABULARIES = (None, None, "300", "600", "1200", "2400", "4800")
-"""None: characters."""
-LARGE = 1_500_000
+VOCABULARIES = (300, 600, 1200, 2400, 4800, 9600)
 WIDTHS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 
 
@@ -172,7 +170,8 @@ def divide(file: Path, folder: Path) -> tuple[Path, Path]:
 
 def draw(chance: random.Random, chosen: dict[str, Any], file: Path) -> dict[str, Any]:
     """Settings around those that were chosen: half to twice the size, a quarter to four times the
-    rows, the learning rate and the vocabulary, the other optimizer now and then."""
+    rows and the learning rate, the other optimizer now and then; characters, or a vocabulary that may
+    be smaller and four times as large."""
     sizes, settings = chosen["sizes"], chosen["settings"]
     middle = min(range(len(WIDTHS)), key=lambda i: abs(WIDTHS[i] - sizes["J"]))
     width = WIDTHS[min(len(WIDTHS) - 1, max(0, middle + chance.randint(-2, 2)))]
@@ -188,8 +187,12 @@ def draw(chance: random.Random, chosen: dict[str, Any], file: Path) -> dict[str,
         "--learning-rate": f"{rate:.2g}",
         "--weight-decay": chance.choice(["0", "0.1", "0.1", "0.3", "1"]),
     }
-    vocabulary = chance.choice(VOCABULARIES if file.stat().st_size > LARGE else VOCABULARIES[:4])
-    said |= {"--vocabulary": vocabulary} if vocabulary else {"--tokens": "characters"}
+    kind, size = chosen["tokens"]
+    near = [v for v in VOCABULARIES if v <= (4 * size if kind == "bpe" else VOCABULARIES[1])]
+    if chance.random() < 2 / (2 + len(near)):
+        said["--tokens"] = "characters"
+    else:
+        said["--vocabulary"] = str(chance.choice(near))
     if chance.random() < 0.15 and file.suffix != ".jsonl":
         said["--documents"] = chance.choice(["file", "lines", "blank-lines"])
     if "L" in sizes:

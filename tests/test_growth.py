@@ -40,7 +40,9 @@ def calls(path: Path) -> int:
     return count
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=pytest.mark.long) if k in LATER else k for k in KINDS]
+)
 def test_work_is_linear(kind: str, tmp_path: Path) -> None:
     make, suffix = KINDS[kind]
     counts = []

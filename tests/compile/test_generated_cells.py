@@ -20,6 +20,8 @@ from indicial.program.program import Program
 pytestmark = pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
 
 COUNT = int(os.environ.get("INDICIAL_CELLS", "12"))
+FEW = 6
+"""Those of `make test`."""
 SIZES = {"T": 5, "J": 3, "K": 2, "N": 4, "V": 5, "L": 2}
 
 
@@ -36,7 +38,9 @@ def ways_of(seed: int) -> Ways:
     return Ways(code, None if seed % 2 else names)
 
 
-@pytest.mark.parametrize("seed", range(COUNT))
+@pytest.mark.parametrize(
+    "seed", [*range(FEW), *(pytest.param(n, marks=pytest.mark.long) for n in range(FEW, COUNT))]
+)
 def test_agree(seed: int) -> None:
     ways = ways_of(seed)
     sizes = {name: SIZES.get(name, 3) for name in ways.code.sizes}

@@ -133,7 +133,9 @@ def slopes(total: torch.Tensor | int, leaves: Tensors) -> Tensors:
     return dict(zip(some, found, strict=True))
 
 
-@pytest.mark.parametrize("name", ["bidirectional", "stacked", "bahdanau", "rnn_lm"])
+@pytest.mark.parametrize(
+    "name", ["bidirectional", "stacked", pytest.param("bahdanau", marks=pytest.mark.long), "rnn_lm"]
+)
 def test_models(name: str) -> None:
     Ragged(indicial.load(name).code, seed=1).check()
 

@@ -87,6 +87,7 @@ def test_every_model(name: str) -> None:
             assert left or f"{statement.target} = " in page
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("without_kernels")
 def test_library_calls_of_all_models(golden: Golden) -> None:
     """A pattern that stops matching, or matches something new, shows here."""

@@ -47,7 +47,10 @@ def held(module: ProgramModule) -> Tensors:
     return {name: p.detach().clone() for name, p in module.named_parameters()}
 
 
-@pytest.mark.parametrize("name", library.names())
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.long) if n == "bahdanau" else n for n in library.names()],
+)
 def test_second_derivatives_of_the_library(name: str) -> None:
     """Along a random line through all parameters and inputs."""
     module = compiled(name).eval()

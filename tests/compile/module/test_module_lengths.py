@@ -21,7 +21,9 @@ def dirty() -> None:
     del junk
 
 
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.long) if n == "bahdanau" else n for n in SIZES]
+)
 def test_gradients_with_lengths(name: str) -> None:
     torch.manual_seed(0)
     program = indicial.load(name)

@@ -132,7 +132,7 @@ def assert_gradient(
 
 UNUSUAL = {"focus": {"positive": True}, "near": {"sizes": (2, 3)}, "gpt2": {"sizes": (2, 3)}}
 """Attention as an input has to be positive; there is no mean over one layer or word less one."""
-LARGE = ("encoder_decoder", "encoder_decoder_prenorm", "bahdanau")
+LARGE = ("encoder_decoder", "encoder_decoder_prenorm", "bahdanau", "answer")
 
 
 def test_what_is_solved_for_by_name_alone_is_a_given_index_as_it_is() -> None:

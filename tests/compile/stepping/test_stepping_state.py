@@ -81,7 +81,11 @@ def test_members_that_wait_stay_where_they_are(name: str, gradients: bool) -> No
 
 @pytest.mark.parametrize(
     ("name", "size"),
-    [("encoder_decoder", "S"), ("bahdanau", "T_{in}"), ("thought_vector", "T_{in}")],
+    [
+        ("encoder_decoder", "S"),
+        pytest.param("bahdanau", "T_{in}", marks=pytest.mark.long),
+        ("thought_vector", "T_{in}"),
+    ],
 )
 @torch.no_grad()
 def test_sources_of_different_lengths(name: str, size: str) -> None:
