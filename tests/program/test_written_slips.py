@@ -85,12 +85,108 @@ SLIPS: dict[str, tuple[str, str, str]] = {
         "lost-brace",
         "e_ik",
     ),
+    "an index on the right only": (
+        r"z = \sum_j w_{ji} a_j + b_i", "right-only", "z",
+    ),
+    "an index of the left side that is summed": (
+        r"G_{i,j,n} = \sum_{m,n} K_{m,n} F_{i+m,j+n}", "left-summed", "n",
+    ),
+    "a sum that ends too early": (
+        r"L = -\sum_i y_i \log p_i + (1 - y_i) \log(1 - p_i)", "sum-end", "y_i",
+    ),
+    "the end of a sum in the place of its letter": (
+        r"H_t = \sum_{i=1}^t \frac{1}{t}", "idle-sum", "t",
+    ),
+    "a product whose letter is not used": (
+        r"q = \prod_{s=1}^n \frac{u_{t+1}}{u_t}", "sum-index", "s",
+    ),
+    "a step back from nothing": (
+        r"C_t = f_t \odot c^{(-1)} + i_t \odot g_t", "lost-letter", "c^{(-1)}",
+    ),
+    "a name without its time": (
+        r"x_{t+1} = x_t - \eta \nabla f(x, \xi_t)", "lost-time", "x",
+    ),
+    "a letter that is summed and drawn": (
+        r"L = \sum_\ell E_{z,\ell} \|z_\ell\|^2", "bound-twice", r"\ell",
+    ),
+    "another letter in the place of the left one": (
+        r"c_t = \sum_j \alpha_{ij} h_j", "exchanged", r"\alpha_{ij}",
+    ),
+    "a term with another letter": (
+        r"y_c(t) = C_{h b} h_b(t) + D_{c a} x_a(t)", "exchanged", "C_{h b}",
+    ),
+    "a state that runs backwards from the step before": (
+        r"\overleftarrow{h}_t = \tanh(W x_t + U \overleftarrow{h}_{t-1})", "backwards",
+        r"\overleftarrow{h}_{t-1}",
+    ),
+    "a row times a row": (
+        r"e_{ij} = x_i W^Q (x_j W^K) + x_i W^Q (a_{ij})^T", "no-transpose", "x_j W^K",
+    ),
+    "one index of two": (r"e_{ij} = \frac{q \cdot k_j}{\sqrt{d}}", "halved", "e_{ij}"),
+    "weights of another gate": (
+        r"\begin{aligned} \Gamma_f &= \sigma(W_f x_t + b_f) \\ \Gamma_o &= \sigma(W_f x_t + b_o) \end{aligned}",
+        "copied-label", "W_f",
+    ),
+    "gates that nothing reads": (
+        r"\begin{aligned} i_t &= \sigma(W_i [h_{t-1}, x_t] + b_i) \\ o_t &= \sigma(W_o [h_{t-1}, x_t] + b_o) \\"
+        r" g_t &= \tanh(W_g [h_{t-1}, x_t] + b_g) \\ h_t &= o_t \odot g_t \end{aligned}",
+        "unused-gate", r"h_t &= o_t \odot g_t",
+    ),
+    "the cell of the step before": (
+        r"\begin{aligned} c_t &= f_t \odot c_{t-1} + i_t \odot g_t \\ h_t &= o_t \odot \tanh(c_{t-1}) \end{aligned}",
+        "unused-gate", "c_{t-1}",
+    ),
+    "a letter that looks like another": (
+        r"d(\mu_1, \mu_2) = \|u_1 - \mu_2\|^2", "look-alike", "u_1",
+    ),
+    "a recurrence in another case": (
+        r"c_t = f_t \odot C_{t-1} + i_t \odot g_t", "look-alike", "C_{t-1}",
+    ),
+    "a difference of nothing": (r"\tau = \alpha_{TS} - \alpha_{TS}", "no-difference", r"\alpha_{TS} - \alpha_{TS}"),
+    "an argument that is not used": (
+        r"\text{Attention}(Q, K, V) = \text{softmax}(Q K^\top) W^V", "unused-argument", "V",
+    ),
+    "a softmax without its exponential below": (
+        r"p_i = \frac{e^{x_i}}{\sum_j x_j}", "usual-form", r"\frac{e^{x_i}}{\sum_j x_j}",
+    ),
+    "two exponentials": (r"p = \text{softmax}(e^{z})", "usual-form", r"\text{softmax}(e^{z})"),
+    "values below the line": (
+        r"\text{Attention}(Q, K, V) = \frac{\text{softmax}(Q K^\top)}{V}", "usual-form",
+        r"\frac{\text{softmax}(Q K^\top)}{V}",
+    ),
+    "scores without a transpose": (
+        r"\text{Attention}(Q, K, V) = \text{softmax}(\frac{Q K}{\sqrt{d_k}}) V", "usual-form",
+        r"\text{softmax}(\frac{Q K}{\sqrt{d_k}}) V",
+    ),
+    "a sigmoid of the other sign": (
+        r"\sigma(x) = \frac{1}{1 + e^{x}}", "usual-form", r"\frac{1}{1 + e^{x}}",
+    ),
+    "a variance without a square": (
+        r"\sigma^2 = \frac{1}{n} \sum_i (x_i - \mu)", "usual-form", r"\frac{1}{n} \sum_i (x_i - \mu)",
+    ),
+    "a loss without its minus": (
+        r"\text{CE} = \sum_i y_i \log p_i", "usual-form", r"\sum_i y_i \log p_i",
+    ),
+    "a mean of two weights": (
+        r"m_t = \beta_1 m_{t-1} + (1 - \beta_2) g_t", "usual-form", r"\beta_2",
+    ),
+    "a correction without its power": (
+        r"\hat m_t = \frac{m_t}{1 - \beta_1}", "usual-form", r"\beta_1",
+    ),
+    "a penalty that is subtracted": (
+        r"J = \|y - X w\|^2 - \lambda \|w\|^2", "usual-form", r"\|w\|^2",
+    ),
+    "a determinant of another matrix": (
+        r"\ell = -\frac{1}{2} y^\top (K + S)^{-1} y - \frac{1}{2} \log |K|", "usual-form", "K",
+    ),
+    "a gate beside the matrix": (
+        r"\text{FFN}(x) = W_2 \text{SiLU}(W_1 x) \odot W_3 x", "usual-form", "W_2",
+    ),
 }  # fmt: skip
 
 SOUND = (
     r"y_t = h_t-1",
     r"c_j = \sum_i a_{ij} x_i",
-    r"s_i = \sum_i x_i + b_j",
     r"x_{i+N} \approx x_i - \sum_{j=1}^N (\hat g_j - g(x))",
     r"s = \sum_{j=1}^N c",
     r"k(x_i, x_j) = a^2 \exp(-\|x_i - x_j\|^2)",
@@ -106,6 +202,45 @@ SOUND = (
     r"\begin{aligned} q_t &= W_q x_t + b \\ k_t &= W_k x_t + b \end{aligned}",
     r"a = \sum_i q_i k_i / \sqrt{d_k}",
     r"L = -\sum_i y_i \log \hat y_i",
+    r"z_i = \sum_j w_{ij} a_j + b_i",
+    r"G_{i,j,n} = \sum_{m,k} K_{m,k,n} F_{i+m,j+k}",
+    r"\alpha_{ij} = \frac{\exp(e_{ij})}{\sum_j \exp(e_{ij})}",
+    r"L = -\sum_i (y_i \log p_i + (1 - y_i) \log(1 - p_i))",
+    r"L_i = \sum_j a_j + b_i",
+    r"H_t = \sum_{i=1}^t \frac{1}{i}",
+    r"m = \sum_{i=1}^n \frac{1}{n} = 1",
+    r"h_{-1} = 0",
+    r"x_{t+1} = x_t - \eta \nabla f(x_t, \xi_t)",
+    r"x_{t+1} = x_t - \eta \nabla f(x)",
+    r"c_t = \sum_j \alpha_{tj} h_j",
+    r"c_i = \sum_j \alpha_{ij} h_j",
+    r"y_c(t) = C_{c b} h_b(t) + D_{c a} x_a(t)",
+    r"h_t = W x_t + b_i",
+    r"\overleftarrow{h}_t = \tanh(W x_t + U \overleftarrow{h}_{t+1})",
+    r"\overrightarrow{h}_t = \tanh(W x_t + U \overrightarrow{h}_{t-1})",
+    r"e_{ij} = x_i W^Q (x_j W^K)^T + x_i W^Q (a_{ij})^T",
+    r"e_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}}",
+    r"w_{ij} = f(x_j)",
+    r"\begin{aligned} \Gamma_f &= \sigma(W_f x_t + b_f) \\ \Gamma_o &= \sigma(W_o x_t + b_o) \end{aligned}",
+    r"\begin{aligned} i_t &= \sigma(W_i h_{t-1} + b_i) \\ o_t &= \sigma(W_o h_{t-1} + b_o) \end{aligned}",
+    r"\begin{aligned} c_t &= f_t \odot c_{t-1} + i_t \odot g_t \\ h_t &= o_t \odot \tanh(c_t) \end{aligned}",
+    r"d(\mu_1, \mu_2) = \|\mu_1 - \mu_2\|^2",
+    r"C_t = f_t \odot C_{t-1} + i_t \odot c_t",
+    r"\alpha_{TS} - \alpha_{TS} = 0",
+    r"\text{Attention}(Q, K, V) = \text{softmax}(Q K^\top) V",
+    r"p_i = \frac{e^{x_i}}{\sum_j e^{x_j}}",
+    r"p_i = \frac{x_i}{\sum_j x_j}",
+    r"\sigma(x) = \frac{1}{1 + e^{-x}} = \frac{e^x}{1 + e^x}",
+    r"\mu = \frac{1}{n} \sum_i (x_i - c)",
+    r"\text{CE} = -\sum_i y_i \log p_i",
+    r"\text{CE} = \sum_i y_i \log \frac{1}{p_i}",
+    r"\ell(\theta) = \sum_i y_i \log p_i",
+    r"m_t = \beta_1 m_{t-1} + (1 - \beta_1) g_t",
+    r"x_t = a_t x_{t-1} + (1 - b_t) u_t",
+    r"\hat m_t = \frac{m_t}{1 - \beta_1^t}",
+    r"J = \|y - X w\|^2 + \lambda \|w\|^2",
+    r"\ell = -\frac{1}{2} y^\top (K + S)^{-1} y - \frac{1}{2} \log |K + S|",
+    r"\text{FFN}(x) = W_2 (\text{SiLU}(W_1 x) \odot W_3 x)",
 )
 
 

@@ -31,7 +31,8 @@ from indicial.notation.parse import Parsed, parse_text
 from indicial.notation.sentences import Prose, contradictions
 from indicial.notation.source import Span
 from indicial.notation.syntax import Statement
-from indicial.program.checks.slips import Heading, slips
+from indicial.program.checks.slips import slips
+from indicial.program.checks.written_names import Heading
 from indicial.program.messages import IndicialError, Message, refused
 from indicial.program.names.batches import without_batch
 from indicial.program.names.cells import Resolver

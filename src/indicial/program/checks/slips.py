@@ -6,80 +6,53 @@ r"""Slips that show in a display as it stands, whether or not it is read.
     g_t^2 + γ g_{t-1}^2 + γ^2 g_{t-2} + …                            a square is missing
     \prod_{m ∈ N(n), k ≠ m} Z_m                                      k is bound nowhere
     s[n,ℓ] = Q[n,ℓ] - 1[y[n] = c]                                    c stands where ℓ is expected
-    \frac{1}{B} \sum_b x[b,j] - B[j]                                 B is a size, and a tensor
-    i_t = σ(W_i x_t + b_i),  f_t = σ(W_f x_t + b_i)                  b_i is that of the line above
     L = -\sum_i y_i \log \hat y_j                                     j is bound nowhere
     h_t = \tanh(W x_t + U h_t-1)                                     h_{t-1} is meant
     α_{t+1}(i) = \sum_i α_t(i) a_{ij} b_j                            i is summed, and j is meant
 
 What an author of prose is told has to be certain: each rule wants evidence from all sides, and what is
-only odd is none of them. Nothing is inferred here; the rules look at what is written.
+only odd is none of them. Nothing is inferred here; the rules look at what is written. Those on indices, on names
+and on well-known formulas are in `one_sided.py`, `written_names.py` and `usual.py`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from functools import cached_property
 from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
+from indicial.program.checks import one_sided, usual, written_names
+from indicial.program.checks.written_names import Heading, misnamed
 from indicial.program.names.letters import index_name, is_capital, is_letter
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 
 CODES = frozenset(
-    {"left-only", "no-argument", "lost-power", "unbound-condition", "other-letter",
-     "two-meanings", "swapped-left", "lost-brace", "lost-accent", "joined-name", "copied-label", "free-letter"}
+    {"left-only", "no-argument", "lost-power", "unbound-condition", "other-letter", "swapped-left", "lost-brace",
+     "free-letter", usual.CODE, *one_sided.CODES, *written_names.CODES}
 )  # fmt: skip
 """What is said here is certain; of a sum, more is known where it is read."""
 
 
-class Heading:
-    """All that stands under a heading; what is asked of it for each display is found once."""
-
-    def __init__(self, statements: Sequence[s.Statement]) -> None:
-        self.statements = statements
-
-    @cached_property
-    def written(self) -> Counter[tuple[str, tuple[str, ...]]]:
-        """How often each letter stands there with its accents."""
-        return Counter((n.base, n.accents) for n in s.every(self.statements, s.Name))
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        return frozenset(map(unicode, s.every(self.statements, s.Name)))
-
-    @cached_property
-    def above(self) -> dict[int, s.Equation]:
-        """The equation before each other one, by its id."""
-        rows = [st for st in self.statements if isinstance(st, s.Equation)]
-        return {id(row): before for before, row in pairwise(rows)}
-
-
 def slips(display: Sequence[s.Statement], section: Heading) -> list[Fault]:
     """The slips of a display under a heading."""
-    found: list[Fault] = []
-    for statement in display:
-        if isinstance(statement, s.Equation):
-            for rule in _RULES:
-                found += rule(statement)
-    found += _two_meanings(display)
-    found += _lost_accents(display, section)
-    found += _joined_names(display)
-    found += _copied_labels(display, section)
-    return found
+    rows = [statement for statement in display if isinstance(statement, s.Equation)]
+    found = [fault for row in rows for rule in _RULES for fault in rule(row)]
+    return [*found, *misnamed(display, section)]
 
 
 # ---------------------------------------------------------------------- sums
 
 
+WORDS = {"sum": "sum", "prod": "product"}
+
+
 def _idle_sums(equation: s.Equation) -> Iterator[Fault]:
     """`Σ_j (ĝ_i - g)`: something there has an index, but nothing the one that is summed."""
     for node in equation.every(s.Reduction):
-        if node.operator != "sum" or _vague(node.body):
+        if node.operator not in WORDS or _vague(node.body):
             continue
         binders = [b for under in node.under if (b := _binder(under)) is not None]
         for binder in binders:
@@ -88,7 +61,7 @@ def _idle_sums(equation: s.Equation) -> Iterator[Fault]:
                     continue
                 if any(_lettered(n) for n in node.body.every(s.Name)):
                     letter = unicode(binder)
-                    text = f"sum runs over {letter}, which does not occur in its body"
+                    text = f"{WORDS[node.operator]} runs over {letter}, which does not occur in its body"
                     hint = "is an index missing in the body?"
                     yield warned("sum-index", text, binder.span, node.body.span, hint=hint)
 
@@ -252,135 +225,6 @@ def _compared(term: s.Expression) -> Iterator[s.Name]:
                     yield operand
 
 
-# ---------------------------------------------------------------------- names
-
-
-def _two_meanings(display: Sequence[s.Statement]) -> Iterator[Fault]:
-    """`1/B Σ_b …` beside `B[j]`: the size of the batch, and a tensor."""
-    nodes = [n for statement in display for n in statement.walk()]
-    for node in nodes:
-        if not isinstance(node, s.Fraction) or node.above != s.Number("1"):
-            continue
-        size = node.below
-        if not isinstance(size, s.Name) or not size.bare or not is_capital(size.base):
-            continue
-        small = size.base.lower()
-        indexed = [n for n in nodes if isinstance(n, s.Index)]
-        numbered = any(i == s.Name(small) for n in indexed for i in n.items)
-        tensors = [
-            n.base.span
-            for n in indexed
-            if isinstance(n.base, s.Name)
-            and n.base.base.split(".")[0] == size.base
-            and not n.base.sup
-        ]
-        if numbered and tensors:
-            text = (
-                f"{size.base} is the size of {small} in 1/{size.base}, and a tensor in this display"
-            )
-            yield warned(
-                "two-meanings", text, tensors[0], size.span, hint="give one of them another letter"
-            )
-            return
-
-
-def _lost_accents(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
-    """`s_t[i] = … ĝ_t[i]^2`, `Φ_{t+1}[i] = … g_t[i] …`: a g that stands nowhere else under the heading."""
-    rows = [st for st in display if isinstance(st, s.Equation)]
-    for row in rows:
-        for node in row.every(s.Index):
-            if not isinstance(node.base, s.Name) or node.base.accents:
-                continue
-            name = node.base
-            if (
-                not name.sub
-                or name.primes
-                or section.written[name.base, ()] != 1
-                or row.sides[0] == node
-            ):
-                continue
-            same = [
-                other
-                for st in rows
-                for other in st.every(s.Index)
-                if isinstance(other.base, s.Name)
-                and other.base.accents
-                and other.items == node.items
-                and replace(other.base, accents=()) == name
-            ]
-            accented = {other.base for other in same}
-            if len(accented) == 1 and not any(
-                n is other for n in row.every(s.Index) for other in same
-            ):
-                meant = unicode(same[0].base)
-                text = f"{unicode(name)} stands only here; did you mean {meant}?"
-                yield warned("lost-accent", text, name.span, same[0].base.span)
-
-
-def _joined_names(display: Sequence[s.Statement]) -> Iterator[Fault]:
-    """`Δ_Φ` once, where all else is `ΔΦ`."""
-    names = list(s.every(display, s.Name))
-    written = Counter(n.base for n in names)
-    for name in names:
-        if name.base != "Δ" or len(name.sub) != 1 or not isinstance(name.sub[0], s.Name):
-            continue
-        joined = "Δ" + name.sub[0].base
-        alone = sum(n.base == "Δ" for n in names) == 1
-        if alone and written[joined] > 1:
-            text = f"{unicode(name)} stands only here; did you mean {joined}?"
-            yield warned("joined-name", text, name.span)
-
-
-def _copied_labels(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
-    """`i_t = σ(W_i x_t + b_i)` and `f_t = σ(W_f x_t + b_i)`: all labels were changed but one."""
-    for row in display:
-        before = section.above.get(id(row))
-        if before is None or not isinstance(row, s.Equation):
-            continue
-        pairs = _side_by_side(before, row)
-        if not pairs:
-            continue
-        changes = Counter((a, b) for a, b, _ in pairs if a != b)
-        kept = [(a, name) for a, b, name in pairs if a == b]
-        if len(changes) != 1:
-            continue
-        ((old, new), count) = next(iter(changes.items()))
-        left = [name for a, name in kept if a == old]
-        if count > 1 and len(left) == 1:
-            meant = unicode(_relabelled(left[0], new))
-            if meant not in section.names:
-                text = f"{unicode(left[0])} is that of the line above; did you mean {meant}?"
-                yield warned("copied-label", text, left[0].span, before.span)
-
-
-def _side_by_side(one: s.Equation, two: s.Equation) -> list[tuple[str, str, s.Name]] | None:
-    """The labels of two equations that are alike but for these and for the name on the left."""
-    if len(one.sides) != 2 or len(two.sides) != 2 or one.sides[0] == two.sides[0]:
-        return None
-    left = [list(e.sides[1].walk()) for e in (one, two)]
-    if len(left[0]) != len(left[1]):
-        return None
-    found: list[tuple[str, str, s.Name]] = []
-    for a, b in zip(*left, strict=True):
-        if type(a) is not type(b):
-            return None
-        if isinstance(a, s.Name) and isinstance(b, s.Name):
-            if a.sub and b.sub and isinstance(a.sub[-1], s.Name) and isinstance(b.sub[-1], s.Name):
-                bare = replace(a, sub=a.sub[:-1]), replace(b, sub=b.sub[:-1])
-                if bare[0] != bare[1]:
-                    return None
-                found.append((a.sub[-1].base, b.sub[-1].base, b))
-            elif a != b and (a.sub or b.sub or a.base not in {x for x, _, _ in found}):
-                return None
-    return found
-
-
-def _relabelled(name: s.Name, label: str) -> s.Name:
-    last = name.sub[-1]
-    assert isinstance(last, s.Name)
-    return replace(name, sub=(*name.sub[:-1], replace(last, base=label)))
-
-
 # ---------------------------------------------------------------------- letters
 
 
@@ -495,5 +339,6 @@ def _index_letters(name: s.Name) -> list[str]:
 
 _RULES = (
     _swapped_lefts, _lost_braces,
-    _idle_sums, _left_only, _no_argument, _lost_powers, _conditions, _terms, _free_letters,
+    _idle_sums, usual.unusual, one_sided.one_sided, _left_only, _no_argument,
+    _lost_powers, _conditions, _terms, _free_letters,
 )  # fmt: skip

@@ -1,0 +1,412 @@
+r"""Indices that do not fit the equation that they stand in.
+
+z^{(l)} = \sum_j w_{ji} a_j + b_i                   i stands on the right only
+G_{ijn} = \sum_{m,n} K_{mn} F_{i+m,j+n}             the n of the left side is summed
+L = -\sum_i y_i \log p_i + (1-y_i) \log(1-p_i)      the sum ends before the plus
+H_t = \sum_{i=1}^t \frac{1}{t}                      the sum runs over i, its body has no i
+h_t = f_t \odot c^{(-1)}                            t is missing before -1
+x_{t+1} = x_t - \eta \nabla f(x, \xi_t)             x lacks its t
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, permutations
+
+from indicial.notation import syntax as s
+from indicial.notation.faults import Fault, warned
+from indicial.notation.printers import unicode
+from indicial.notation.vocabulary import FUNCTIONS
+from indicial.program.names.letters import COUNTING, index_name, is_capital, shifted
+
+CODES = frozenset(
+    {"right-only", "left-summed", "sum-end", "idle-sum", "lost-letter", "lost-time", "bound-twice", "exchanged",
+     "backwards", "no-transpose", "halved"}
+)  # fmt: skip
+
+INDICES = frozenset("ijkmn")
+"""Letters that number things, whatever else is written; s, t, l and ℓ may be labels."""
+
+
+def one_sided(equation: s.Equation) -> Iterator[Fault]:
+    """The indices of an equation that stand where they cannot."""
+    for rule in (
+        _right_only,
+        _left_summed,
+        _sum_end,
+        _idle_sum,
+        _lost_letter,
+        _lost_time,
+        _bound_twice,
+        _exchanged,
+        _strange_term,
+        _backwards,
+        _no_transpose,
+        _halved,
+    ):
+        yield from rule(equation)
+
+
+# ---------------------------------------------------------------------- letters
+
+
+def scripts(node: s.Node) -> tuple[s.Expression, ...]:
+    """What stands below, above and behind a name, if that may be indices."""
+    if isinstance(node, s.Index):
+        return (*scripts(node.base), *node.items)
+    if not isinstance(node, s.Name):
+        return ()
+    return (*node.sub, *(p for p in node.sup if isinstance(p, s.Group | s.Name | s.Add)))
+
+
+def indices(node: s.Node) -> list[str]:
+    """The letters in the scripts of a name that number it: i and j of `a_{ij}`, of `a_{i,j+1}`."""
+    found = []
+    for script in scripts(node):
+        for part in script.terms if isinstance(script, s.Add) else (s.inner(script),):
+            step = shifted(part)
+            if step is not None and step[0].base in COUNTING and step[0].font != "roman":
+                found.append(step[0].base)
+            elif isinstance(part, s.Name) and part.bare and set(part.base) <= INDICES:
+                found += part.base
+    return found
+
+
+def binders(reduction: s.Reduction) -> list[s.Name]:
+    """The letters that a sum runs over."""
+    first = [u.operands[0] if isinstance(u, s.Comparison) else u for u in reduction.under]
+    return [name for under in first if (name := index_name(under)) is not None]
+
+
+def bound(node: s.Node) -> set[str]:
+    return {b.base for r in node.every(s.Reduction) for b in binders(r)}
+
+
+def sums(node: s.Node) -> list[s.Reduction]:
+    return [r for r in node.every(s.Reduction) if r.operator == "sum"]
+
+
+def indexed(node: s.Node, outside: set[int] = frozenset()) -> Iterator[s.Name]:  # type: ignore[assignment]
+    """The names that have indices, but for those in some nodes."""
+    return (n for n in node.every(s.Name) if n.scripts and id(n) not in outside)
+
+
+def letters(node: s.Node) -> set[str]:
+    """All letters in it, as indices or not."""
+    return {
+        c for n in node.every(s.Name) for c in (n.base if set(n.base) <= INDICES else (n.base,))
+    }
+
+
+def _plain(equation: s.Equation) -> bool:
+    """An equation of two sides or more without dots, and without a guard that says what a letter is."""
+    return len(equation.sides) > 1 and equation.guard is None and not equation.every(s.Dots)
+
+
+# ---------------------------------------------------------------------- rules
+
+
+def _right_only(equation: s.Equation) -> Iterator[Fault]:
+    """`z = Σ_j w_{ji} a_j + b_i`: beside the j that is summed stands an i that the left side lacks."""
+    left, right = equation.sides[0], equation.sides[1:2]
+    if not _plain(equation) or not isinstance(left, s.Name | s.Index) or not right:
+        return
+    over, here = bound(equation), letters(left)
+    for reduction in sums(right[0]):
+        summed = {b.base for b in binders(reduction)}
+        for name in indexed(reduction.body):
+            both = indices(name)
+            free = sorted(set(both) & INDICES - over - here)
+            if summed & set(both) and len(free) == 1:
+                again = [n for n in indexed(right[0]) if n is not name and free[0] in indices(n)]
+                if again:
+                    text = f"{free[0]} stands on the right only: neither the left side nor a sum has it"
+                    yield warned(
+                        "right-only",
+                        text,
+                        left.span,
+                        name.span,
+                        hint=f"is {free[0]} missing on the left?",
+                    )
+                    return
+
+
+def _left_summed(equation: s.Equation) -> Iterator[Fault]:
+    """`G_{ijn} = Σ_{m,n} K_{mn} F_{i+m,j+n}`: every n on the right is bound by a sum."""
+    left = equation.sides[0]
+    if not isinstance(left, s.Name) or len(equation.sides) != 2 or equation.every(s.Dots):
+        return
+    (right,) = equation.sides[1:]
+    for reduction in sums(right):
+        inside = s.ids([reduction])
+        free = {
+            c for n in right.every(s.Name) if id(n) not in inside for c in (*indices(n), n.base)
+        }
+        kept = {c for r in reduction.every(s.Reduction) if r is not reduction for c in letters(r)}
+        for binder in binders(reduction):
+            letter = binder.base
+            if letter in indices(left) and binder.bare and letter in INDICES - free - kept:
+                text = f"{letter} stands on the left, and is summed on the right"
+                users = [n.span for n in indexed(reduction.body) if letter in indices(n)]
+                yield warned(
+                    "left-summed",
+                    text,
+                    binder.span,
+                    left.span,
+                    *users,
+                    hint="give one of them another letter",
+                )
+                return
+
+
+def _sum_end(equation: s.Equation) -> Iterator[Fault]:
+    """`-Σ_i y_i log p_i + (1 - y_i) log(1 - p_i)`: the second term has an i, and stands outside the sum."""
+    left = equation.sides[0]
+    if not _plain(equation) or not isinstance(left, s.Name | s.Call):
+        return
+    for node in chain.from_iterable(side.every(s.Add) for side in equation.sides[1:]):
+        for first, second in zip(node.terms, node.terms[1:], strict=False):
+            last = s.factors(s.unsigned(first))[-1]
+            if (
+                not isinstance(last, s.Reduction)
+                or last.operator != "sum"
+                or isinstance(last.body, s.Group)
+            ):
+                continue
+            over = {b.base for b in binders(last) if b.bare} & INDICES - letters(left)
+            body = {n.base for n in indexed(last.body) if set(indices(n)) & over}
+            rest = [
+                n
+                for n in indexed(second)
+                if set(indices(n)) & over - bound(second) and n.base in body
+            ]
+            enclosed = any(
+                set(indices(n)) & over for r in _around(equation, node) for n in binders(r)
+            )
+            outer = {b.base for r in _around(equation, node) for b in binders(r)}
+            if rest and not enclosed and not over & outer:
+                letter = next(c for c in indices(rest[0]) if c in over)
+                text = f"the sum over {letter} ends before this term, which has {unicode(rest[0])}"
+                hint = "put brackets around all that is summed"
+                yield warned("sum-end", text, rest[0].span, last.span, hint=hint)
+                return
+
+
+def _around(equation: s.Equation, node: s.Node) -> list[s.Reduction]:
+    return [r for r in equation.every(s.Reduction) if any(n is node for n in r.body.walk())]
+
+
+def _idle_sum(equation: s.Equation) -> Iterator[Fault]:
+    """`H_t = Σ_{i=1}^t 1/t`: all terms are the same, and have the end of the sum in the place of its letter."""
+    if len(equation.sides) != 2 or equation.guard is not None:
+        return
+    reduction = s.inner(equation.sides[1])
+    if (
+        not isinstance(reduction, s.Reduction)
+        or reduction.operator != "sum"
+        or reduction.upper is None
+    ):
+        return
+    end, found = s.inner(reduction.upper), [b for b in binders(reduction) if b.bare]
+    if not isinstance(end, s.Name) or not end.bare or len(found) != 1:
+        return
+    inside = list(reduction.body.every(s.Name))
+    if end.base in letters(equation.sides[0]) and [n.base for n in inside] == [end.base]:
+        text = f"all terms of this sum are the same: it runs over {found[0].base}, and its body has {end.base}"
+        yield warned(
+            "idle-sum",
+            text,
+            inside[0].span,
+            equation.sides[0].span,
+            hint=f"is {found[0].base} meant?",
+        )
+
+
+def _lost_letter(equation: s.Equation) -> Iterator[Fault]:
+    """`C_t = f_t ⊙ c^{(-1)}`: a step back from nothing, where all else has a t."""
+    times = {c for n in indexed(equation) for c in indices(n)} & set("tkn")
+    for name in indexed(equation) if len(times) == 1 else ():
+        for script in scripts(name):
+            inner = s.inner(script)
+            step = isinstance(inner, s.Negative) and inner.body == s.Number("1")
+            if (
+                step
+                and (isinstance(script, s.Group) or name.sub == (script,))
+                and len(scripts(name)) == 1
+            ):
+                (letter,) = times
+                text = f"{letter} is missing before the -1 of {unicode(name)}"
+                if isinstance(script, s.Group) and equation.sides[0].every(s.Name):
+                    yield warned("lost-letter", text, name.span, hint=f"is {letter}-1 meant?")
+
+
+def _lost_time(equation: s.Equation) -> Iterator[Fault]:
+    """`x_{t+1} = x_t - η ∇f(x, ξ_t)`: the x of the gradient has no t, and what stands beside it has one."""
+    left = equation.sides[0]
+    stepped = [shifted(script) for script in scripts(left)]
+    if not isinstance(left, s.Name) or len(stepped) != 1 or stepped[0] is None:
+        return
+    time = stepped[0][0].base
+    before = [
+        n
+        for n in equation.every(s.Name)
+        if n is not left and n.stem == left.stem and time in indices(n)
+    ]
+    for call in chain.from_iterable(side.every(s.Call) for side in equation.sides[1:]):
+        bare = [a for a in call.arguments if isinstance(a, s.Name) and a == left.stem]
+        timed = [a for a in call.arguments if isinstance(a, s.Name) and time in indices(a)]
+        if before and bare and timed:
+            text = (
+                f"{unicode(bare[0])} has no {time} here, and {unicode(timed[0])} beside it has one"
+            )
+            yield warned("lost-time", text, bare[0].span, hint=f"is {unicode(before[0])} meant?")
+
+
+def _bound_twice(equation: s.Equation) -> Iterator[Fault]:
+    """`Σ_ℓ E_{z,ℓ} …`: what is summed over is drawn once more."""
+    for reduction in sums(equation):
+        over = {b.base: b for b in binders(reduction) if b.bare}
+        for name in reduction.body.every(s.Name):
+            if name.base in ("E", "𝔼") and len(name.sub) > 1:
+                for script in name.sub:
+                    if isinstance(script, s.Name) and script.bare and script.base in over:
+                        text = f"{script.base} is summed over, and drawn by the expectation as well"
+                        yield warned("bound-twice", text, script.span, over[script.base].span)
+
+
+def _exchanged(equation: s.Equation) -> Iterator[Fault]:
+    """`c_t = Σ_j α_{ij} h_j`: the right side has an i that nothing binds, in the place of the t of the left side."""
+    left = equation.sides[0]
+    if not _plain(equation) or not isinstance(left, s.Name | s.Index) or len(equation.sides) != 2:
+        return
+    (right,), here = equation.sides[1:], set(indices(left))
+    over = bound(right)
+    wanted = here - letters(right) - over
+    for reduction in sums(right):
+        summed = {b.base for b in binders(reduction)}
+        for name in indexed(reduction.body):
+            strange = set(indices(name)) & INDICES - over - here
+            if len(wanted) == len(strange) == len(here) == 1 and summed & set(indices(name)):
+                (one,), (other,) = wanted, strange
+                text = f"{other} stands where {one} is expected: the left side has {one}, and no {other}"
+                yield warned("exchanged", text, name.span, left.span)
+                return
+
+
+def _strange_term(equation: s.Equation) -> Iterator[Fault]:
+    """`y_c = C_{hb} h_b + D_{ca} x_a`: one term has an h where the left side and the other terms have a c."""
+    left = equation.sides[0]
+    head = s.head(left)
+    if not _plain(equation) or not isinstance(head, s.Name) or len(equation.sides) != 2:
+        return
+    here = _run(head) + [c for a in getattr(left, "arguments", ()) for c in _lone(a)]
+    terms = s.terms(s.inner(equation.sides[1]))
+    if len(terms) < 2 or equation.every(s.Reduction) or len(set(here)) != len(here):
+        return
+    found = [_once(s.unsigned(term)) for term in terms]
+    for number, free in enumerate(found):
+        others = [x for n, x in enumerate(found) if n != number]
+        lacking = [c for c in here if c not in free]
+        strange = [c for c in free if c not in here]
+        alike = all(set(other) == set(here) for other in others)
+        if alike and len(lacking) == len(strange) == 1 and len(free) > 1:
+            name = free[strange[0]]
+            text = f"{strange[0]} stands where {lacking[0]} is expected: all other terms have {lacking[0]}"
+            yield warned("exchanged", text, name.span, left.span)
+
+
+def _run(name: s.Name) -> list[str]:
+    """The letters below a name one by one, if they can be indices: those of `h_{sgn}`."""
+    return [c for script in name.sub for c in _lone(script)]
+
+
+def _lone(script: s.Expression) -> list[str]:
+    inner = s.inner(script)
+    if isinstance(inner, s.Add):
+        step = shifted(inner)
+        return [step[0].base] if step is not None and step[0].bare else []
+    small = (
+        isinstance(inner, s.Name) and inner.bare and inner.base.isalpha() and inner.base.islower()
+    )
+    return list(inner.base) if small and isinstance(inner, s.Name) and len(inner.base) < 6 else []
+
+
+def _once(term: s.Expression) -> dict[str, s.Name]:
+    """The letters that a product has once, each with its name: what stands twice is summed."""
+    found: dict[str, list[s.Name]] = {}
+    for node in s.values(term):
+        name = node.function if isinstance(node, s.Call) else node
+        if isinstance(name, s.Name):
+            for letter in _run(name) + [
+                c for a in getattr(node, "arguments", ()) for c in _lone(a)
+            ]:
+                found.setdefault(letter, []).append(name)
+    return {letter: names[0] for letter, names in found.items() if len(names) == 1}
+
+
+def _backwards(equation: s.Equation) -> Iterator[Fault]:
+    r"""`\overleftarrow h_t = f(\overleftarrow h_{t-1}, x_t)`: what runs backwards comes from t+1."""
+    left = equation.sides[0]
+    if not isinstance(left, s.Name) or "cev" not in left.accents:
+        return
+    for name in indexed(equation):
+        steps = [found for script in scripts(name) if (found := shifted(s.inner(script)))]
+        if name.stem == left.stem and any(by == -1 for _, by in steps):
+            text = f"{unicode(left.stem)} runs backwards, and is computed from the step before"
+            yield warned(
+                "backwards", text, name.span, left.span, hint="is the step after it meant?"
+            )
+
+
+def _no_transpose(equation: s.Equation) -> Iterator[Fault]:
+    """`x_i A (x_j B) + x_i A c^⊤`: the terms begin alike, and one lacks the transpose of the other."""
+    for node in equation.every(s.Add):
+        ends = [_factors(s.unsigned(term)) for term in node.terms]
+        for one, other in permutations(ends, 2):
+            row = isinstance(one[-1], s.Group) and isinstance(s.inner(one[-1]), s.Product)
+            if len(one) > 2 and len(one) == len(other) and one[:-1] == other[:-1] and row:
+                last = s.inner(one[-1])
+                assert isinstance(last, s.Product)
+                turned = isinstance(other[-1], s.Transpose) and not last.every(s.Transpose)
+                rows = all(isinstance(n, s.Name) for n in (*last.factors, *one[:-1]))
+                if (
+                    turned
+                    and rows
+                    and [indices(n) for n in last.factors][-1] == []
+                    and indices(last.factors[0])
+                ):
+                    text = "this factor has no transpose, and that of the other term has one"
+                    yield warned("no-transpose", text, one[-1].span, other[-1].span)
+                    return
+
+
+def _factors(term: s.Expression) -> tuple[s.Expression, ...]:
+    """Those of a product, where `W (x)` is two."""
+    found: list[s.Expression] = []
+    for factor in s.factors(term):
+        call = factor.body if isinstance(factor, s.Transpose) else factor
+        if isinstance(factor, s.Power) and factor.exponent == s.Name("T"):
+            call = factor.base
+        if isinstance(call, s.Call) and is_capital(call.word) and len(call.arguments) == 1:
+            group = s.Group(call.arguments[0], span=call.arguments[0].span)
+            turned = s.Transpose(group, span=factor.span) if call is not factor else group
+            found += [call.function, turned]
+        else:
+            found.append(factor)
+    return tuple(found)
+
+
+def _halved(equation: s.Equation) -> Iterator[Fault]:
+    """`e_{ij} = q · k_j`: of the indices on the left the right side has one and lacks the other."""
+    left = equation.sides[0]
+    if not _plain(equation) or not isinstance(left, s.Name) or len(equation.sides) != 2:
+        return
+    here, (right,) = indices(left), equation.sides[1:]
+    lacking = [c for c in here if c not in letters(right)]
+    shared = [c for c in here if c in letters(right)]
+    known = all(call.word in FUNCTIONS for call in right.every(s.Call))
+    if len(here) == 2 and len(lacking) == len(shared) == 1 and set(here) <= INDICES and known:
+        text = f"{lacking[0]} stands on the left only"
+        yield warned(
+            "halved", text, left.span, right.span, hint=f"is {lacking[0]} missing on the right?"
+        )

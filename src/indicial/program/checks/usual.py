@@ -1,0 +1,234 @@
+r"""Well-known formulas that differ from their usual form in one place.
+
+    \frac{e^{x_i}}{\sum_j x_j}                         the exponential is missing below
+    \sigma(x) = \frac{1}{1 + e^{x}}                    the minus is missing
+    \mathrm{softmax}(QK/\sqrt{d_k})V                   K lacks its transpose
+    m_t = \beta_1 m_{t-1} + (1 - \beta_2) g_t          the weights do not add up to 1
+    \|y - Xw\|^2 - \lambda\|w\|^2                      the penalty is subtracted
+
+A form is listed as the slip has it, so that no variant of the usual one is taken for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from indicial.notation import syntax as s
+from indicial.notation.faults import Fault, warned
+from indicial.notation.printers import unicode
+from indicial.program.checks.forms import Bound, Shape, fits, pattern, shape
+from indicial.program.names.letters import shifted
+
+CODE = "usual-form"
+
+
+@dataclass(frozen=True)
+class Form:
+    """What is written by a slip, and what is said of it."""
+
+    wrong: str
+    text: str
+    hint: str
+    left: str = ""
+    """What the left side has to be called, if it matters."""
+    whole: bool = False
+    """The form is all of a side, and not a piece of it."""
+    when: Callable[[Bound], bool] = lambda bound: True
+
+
+def _matrices(*letters: str) -> Callable[[Bound], bool]:
+    """Whether these are matrices without any index: Q, `Q_h`, `\\mathbf Q`, but no `q_i`."""
+    return lambda bound: all(bound[x].word[:1].isupper() for x in letters)
+
+
+LOSS = r"(?i)(b?ce|nll|.*loss|.*entropy|h|j|cost)$"
+POSITIVE = (
+    r"Y \log P", r"\sum_i Y \log P", r"N \sum_i Y \log P", r"\sum_i \sum_j Y \log P", r"N \sum_i \sum_j Y \log P",
+    r"Y \log P + (1 - Y) \log(1 - P)", r"\sum_i (Y \log P + (1 - Y) \log(1 - P))",
+    r"N \sum_i (Y \log P + (1 - Y) \log(1 - P))",
+)  # fmt: skip
+
+FORMS = (
+    Form(r"\frac{\exp(x_i)}{\sum_j x_j}", "the numerator of this softmax has an exponential, its denominator has none",
+         "is an exponential missing in the sum?"),
+    Form(r"\frac{x_i}{\sum_j \exp(x_j)}", "the denominator of this softmax has an exponential, its numerator has none",
+         "is an exponential missing in the numerator?"),
+    Form(r"\mathrm{softmax}(\exp(A))", "a softmax takes the exponential itself; here it is taken twice",
+         "leave out one of them"),
+    Form(r"\frac{\mathrm{softmax}(A)}{v}", "the attention weights are divided by the values here",
+         "weights are multiplied by values", when=lambda bound: bound["v"].word == "V"),
+    Form(r"\mathrm{softmax}(\frac{q k}{A}) V", "the second matrix of the scores lacks its transpose",
+         "is its transpose meant?", when=_matrices("q", "k")),
+    Form(r"\mathrm{softmax}(q k) V", "the second matrix of the scores lacks its transpose",
+         "is its transpose meant?", when=_matrices("q", "k")),
+    Form(r"\frac{\mathrm{softmax}(q k^\top)}{\sqrt{d}}", "the root divides the weights here, and not the scores",
+         "is it meant inside the softmax?"),
+    Form(r"\sigma(x) = \frac{1}{1 + \exp(x)}", "this is the sigmoid of the argument with the other sign",
+         "is a minus missing in the exponent?"),
+    Form(r"\sigma(x) = \frac{\exp(-x)}{1 + \exp(-x)}", "this is the sigmoid of the argument with the other sign",
+         "is a minus too much in the numerator?"),
+    Form(r"\frac{N}{M} \sum_i (x_i - m)", "this mean of differences lacks its square", "is a square missing?",
+         left=r"(?i)(R?MSE|Var|σ\^?2|s\^?2).*"),
+    *(Form(f"= {form}", "this loss lacks its minus: logarithms of probabilities are negative", "is a minus missing?",
+           left=LOSS) for form in POSITIVE),
+    Form(r"= \exp(N \sum_i \log P)", "this perplexity lacks its minus: logarithms of probabilities are negative",
+         "is a minus missing in the exponent?", left=r"(?i)(pp|ppl|perplexity)$"),
+)  # fmt: skip
+
+
+def unusual(equation: s.Equation) -> Iterator[Fault]:
+    """The places where an equation differs from what it is usually."""
+    sides = [shape(side) for side in equation.sides]
+    for form in FORMS:
+        yield from _told(form, sides)
+    for rule in (_averages, _penalties, _densities, _corrections, _feed_forward):
+        yield from rule(equation)
+
+
+def _told(form: Form, sides: Sequence[Shape]) -> Iterator[Fault]:
+    if form.left and (len(sides) < 2 or not re.match(form.left, _called(sides[0]))):
+        return
+    *left, wrong = pattern(form.wrong.removeprefix("= "))
+    for found in sides[1:] if left or form.left else sides:
+        places = [found] if left or form.wrong.startswith("=") else found.walk()
+        for place in places:
+            for start in fits(left[0], sides[0]) if left else [{}]:
+                for bound in fits(wrong, place, start, part=not left):
+                    if form.when(bound) and _certain(form, bound):
+                        yield warned(CODE, form.text, place.node.span, hint=form.hint)
+                        return
+
+
+def _certain(form: Form, bound: Bound) -> bool:
+    """A logarithm of a ratio has any sign, and so has one with a minus somewhere before it."""
+    signed = {x for x in "YN" if x in bound and any(part.kind == "neg" for part in bound[x].walk())}
+    return form.left != LOSS or (not signed and bound["P"].kind != "frac")
+
+
+def _called(left: Shape) -> str:
+    """The name of what an equation defines: `σ^2`, `MSE`, the `H` of `H(p, q)`."""
+    if left.kind == "pow":
+        return left.parts[0].word + "^" + left.parts[1].word
+    return left.word
+
+
+# ---------------------------------------------------------------------- rules
+
+
+def _averages(equation: s.Equation) -> Iterator[Fault]:
+    """`m_t = β_1 m_{t-1} + (1 - β_2) g_t`: a running mean whose weights are of two names."""
+    left = shape(equation.sides[0])
+    for side in equation.sides[1:]:
+        for bound in fits(pattern("B X + (1 - C) Y")[0], shape(side)):
+            one, other = bound["B"], bound["C"]
+            if not (one.kind == other.kind == "name" and one.word == other.word and one != other):
+                continue
+            if left.kind == "name" and bound["X"].kind == "name" and bound["X"].word == left.word:
+                text = f"the weights of this mean are {unicode(one.node)} and 1 - {unicode(other.node)}"
+                hint = "is one of them meant both times?"
+                yield warned(CODE, text, other.node.span, one.node.span, hint=hint)
+                return
+
+
+def _penalties(equation: s.Equation) -> Iterator[Fault]:
+    r"""`‖y - X w‖^2 - λ ‖w‖^2`: the error is to be small, and w to be large."""
+    for node in equation.every(s.Add):
+        for bound in fits(pattern(r"E - \lambda R")[0], shape(node), part=True):
+            error, penalty, weight = bound["E"], bound["R"], bound["λ"]
+            if weight.word not in ("λ", "α", "γ") or not (_squared(error) and _squared(penalty)):
+                continue
+            names = {part.word for part in penalty.walk() if part.kind == "name"}
+            inside = {part.word for part in error.walk() if part.kind == "name"}
+            if any(part.kind == "add" for part in error.walk()) and names & inside:
+                text = "the penalty is subtracted: the larger it is, the smaller is the whole"
+                yield warned(
+                    CODE, text, penalty.node.span, error.node.span, hint="is a plus meant?"
+                )
+                return
+
+
+def _squared(found: Shape) -> bool:
+    """`‖w‖^2`, `1/n Σ_i (y_i - ŷ_i)^2`: a square, with numbers before it or not."""
+    if found.kind == "mul":
+        return _squared(found.parts[-1]) and all(
+            p.kind in ("frac", "number") for p in found.parts[:-1]
+        )
+    if found.kind == "sum":
+        return _squared(found.parts[-1])
+    return (
+        found.kind == "pow"
+        and found.parts[1].word == "2"
+        and found.parts[0].kind in ("norm", "add", "name")
+    )
+
+
+def _densities(equation: s.Equation) -> Iterator[Fault]:
+    """`-1/2 y^⊤ (K + σ^2 I)^{-1} y - 1/2 log |K|`: one Gaussian, two covariances."""
+    for side in equation.sides:
+        parts = list(shape(side).walk())
+        inverses = [
+            p.parts[0]
+            for p in parts
+            if p.kind == "pow" and p.parts[1].kind == "neg" and p.parts[1].parts[0].word == "1"
+        ]
+        dets = [
+            p.parts[0].parts[0] for p in parts
+            if p.kind == "call" and p.word == "log" and p.parts[0].kind == "call" and p.parts[0].word in ("abs", "det")
+        ]  # fmt: skip
+        if (
+            len(inverses) == len(dets) == 1
+            and inverses[0].kind == "add"
+            and dets[0] in inverses[0].parts
+        ):
+            text = "the determinant is of one matrix, the inverse of another"
+            hint = "a Gaussian has one covariance: is a term missing in the determinant?"
+            yield warned(CODE, text, dets[0].node.span, inverses[0].node.span, hint=hint)
+
+
+def _corrections(equation: s.Equation) -> Iterator[Fault]:
+    r"""`\hat m_t = m_t / (1 - β)`: the correction of a running mean lacks the power t."""
+    left = equation.sides[0]
+    if not isinstance(left, s.Name) or left.accents != ("hat",) or len(left.sub) != 1:
+        return
+    time = shifted(left.sub[0])
+    for bound in fits(pattern(r"\frac{x}{1 - b}")[0], shape(equation.sides[-1])):
+        below = bound["b"]
+        if (
+            time
+            and bound["x"].word == left.base
+            and below.word == "β"
+            and time[0].base not in (p.word for p in below.walk())
+        ):
+            text = (
+                f"{unicode(below.node)} lacks the power {time[0].base} that corrects a running mean"
+            )
+            yield warned(
+                CODE, text, below.node.span, hint=f"is it meant to the power {time[0].base}?"
+            )
+
+
+def _feed_forward(equation: s.Equation) -> Iterator[Fault]:
+    """`W_2 SiLU(W_1 x) ⊙ W_3 x`: products bind more than ⊙, so that W_2 is applied to one factor alone."""
+    for node in equation.every(s.Hadamard):
+        if len(node.factors) != 2:
+            continue
+        gated, other = node.factors
+        for bound in fits(pattern("w G")[0], shape(gated)):
+            called, weights = bound["G"], bound["w"]
+            for inner in fits(pattern("w x")[0], shape(other)):
+                same = called.kind == "call" and len(called.parts) == 1 and any(
+                    fit["x"] == inner["x"] and fit["w"].word == weights.word
+                    for fit in fits(pattern("w x")[0], called.parts[0])
+                )  # fmt: skip
+                if same and weights.word.isupper() and inner["w"].word == weights.word:
+                    text = f"{unicode(weights.node)} is applied to one factor of ⊙ alone"
+                    yield warned(
+                        CODE,
+                        text,
+                        weights.node.span,
+                        node.span,
+                        hint="are brackets missing around a ⊙ b?",
+                    )
+                    return
