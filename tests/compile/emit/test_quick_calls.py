@@ -57,6 +57,30 @@ def test_few_keys_have_second_gradients() -> None:
     assert torch.autograd.gradgradcheck(lambda *x: running.attention(*x, is_causal=True), given)
 
 
+@pytest.mark.parametrize("fronts", [((), ()), ((2, 3), (3,)), ((1, 3), (2, 1))])
+@pytest.mark.parametrize("place", [(16, 0, 9), (12, 3, 12), (9, 4, 5)])
+def test_convolutions_by_transforms(
+    fronts: tuple[tuple[int, ...], ...], place: tuple[int, int, int]
+) -> None:
+    """The sum itself, its gradient, and the gradient of that, also where one depends on the other."""
+    size, start, stop = place
+    x, w = drawn(*fronts[0], 5), drawn(*fronts[1], 4)
+    found = running.quickly_wrapped(x, w, size, start, stop)
+    for t in range(start, stop):
+        terms = [x[..., (t - s) % size] * w[..., s] for s in range(4) if (t - s) % size < 5]
+        zero = torch.zeros(found.shape[:-1], dtype=torch.float64)
+        torch.testing.assert_close(found[..., t - start], sum(terms, zero))
+
+    def both(x: Tensor, w: Tensor) -> Tensor:
+        return running.quickly_wrapped(x, w * x.sum(), size, start, stop)
+
+    assert torch.autograd.gradcheck(both, (x, w))
+    assert torch.autograd.gradgradcheck(both, (x, w))
+    tangents = torch.func.jvp(both, (x, w), (x.cos(), w.cos()))[1]
+    (slopes,) = torch.autograd.functional.jvp(both, (x, w), (x.cos(), w.cos()))[1:]
+    torch.testing.assert_close(tangents, slopes)
+
+
 RANKED = """
 input x[t,e]
 y[t,e] = Σ_{e'} [x[t,e'] > x[t,e] or (x[t,e'] = x[t,e] and e' < e)]

@@ -198,6 +198,7 @@ def _slid(
     if not window.turned:
         w = torch.flip(w, w.rank - 1)
     count = env.ranges[window.over].extent
+    torch.helpers["wrapped"] = None
     node = torch.helper(
         "slide", x, w, torch.sizes.node(first), torch.sizes.node(count),
         shape=env.extents([*dims, window.over]), kind=FLOAT, hint="convolved",

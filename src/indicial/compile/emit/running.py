@@ -59,27 +59,33 @@ def log_likelihood(scores: Tensor, w: Tensor) -> Tensor:
     return -losses.reshape(w.shape)
 
 
+def wrapped(x: Tensor, w: Tensor, size: int, start: int, stop: int) -> Tensor:
+    """`Σ_s x[t - s] w[s]` for t from `start` to `stop`, places counted modulo `size`, by FFT."""
+    spectrum = torch.fft.rfft(x, size) * torch.fft.rfft(w, size)
+    return torch.fft.irfft(spectrum, size)[..., start:stop]
+
+
 def slide(x: Tensor, w: Tensor, first: int, count: int) -> Tensor:
     """`Σ_s x[t - s] w[s]` along the last axis, for t from `first` on; by FFT if w is long."""
     places, span = x.shape[-1], w.shape[-1]
-    end = size = places + span - 1
+    end = places + span - 1
+    # What is wrapped around must not be where it is asked for.
+    least = max(end - max(first, 0), min(first + count, end), 32)
+    power = (least - 1).bit_length()
+    size = min(n << power - k for n, k in ((1, 0), (3, 2), (5, 3)) if n << power - k >= least)
+    if places < 1 or span < 32:
+        size = end
+    start, stop = min(max(first, 0), size), max(min(first + count, size), 0)
     if places < 1:
-        found = F.pad(x, (0, end)) * w[..., :1]
+        found = (F.pad(x, (0, end)) * w[..., :1])[..., start:stop]
     elif span < 32:
         found = F.pad(x, (span - 1, span - 1)).unfold(-1, span, 1) * w.flip(-1).unsqueeze(-2)
-        found = found.sum(-1)
+        found = found.sum(-1)[..., start:stop]
     else:
-        # What is wrapped around must not be where it is asked for.
-        least = max(end - max(first, 0), min(first + count, end), 32)
-        power = (least - 1).bit_length()
-        size = min(n << power - k for n, k in ((1, 0), (3, 2), (5, 3)) if n << power - k >= least)
         kind = torch.promote_types(x.dtype, torch.float32)  # there is no transform of bfloat16
-        spectrum = torch.fft.rfft(x.to(kind), size) * torch.fft.rfft(w.to(kind), size)
-        found = torch.fft.irfft(spectrum, size).to(x.dtype)
-    start, stop = min(max(first, 0), size), max(min(first + count, size), 0)
+        found = wrapped(x.to(kind), w.to(kind), size, start, max(start, stop)).to(x.dtype)
     if stop <= start:
         return found.new_zeros(*found.shape[:-1], count)
-    found = found[..., start:stop]
     if stop - start == count:
         return found
     return F.pad(found, (start - first, first + count - stop))
@@ -183,7 +189,7 @@ def settled(x: Tensor, dim: int, lengths: Tensor, member: int = 0) -> Tensor:
 HELPERS = {
     function.__name__: function
     for function in (
-        embedding, linear_relu, log_likelihood, slide, window, element, take, masked_softmax,
+        embedding, linear_relu, log_likelihood, wrapped, slide, window, element, take, masked_softmax,
         masked_log_softmax, log_sum_exp, largest, largest_place, rank,
         stack, batched, settled,
     )
@@ -229,6 +235,7 @@ def compiled(text: str, functions: Functions) -> Function:
     space: dict[str, object] = {"torch": torch, "math": math, **functions}
     exec(compile(text, name, "exec"), space)
     space["F"] = FUNCTIONAL  # in the place of the F that the text imports
+    space["wrapped"] = quickly_wrapped
     run = space["run"]
     assert callable(run)
     return run
@@ -304,7 +311,8 @@ def _written_out(
     causal: bool,
     scale: float | None,
 ) -> Tensor:
-    front = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    fronts = query.shape[:-2], key.shape[:-2], value.shape[:-2]
+    front = torch.broadcast_shapes(*fronts)  # type: ignore[no-untyped-call]
     members = math.prod(front)
     q, k, v = (
         x.expand(*front, -1, -1).reshape(members, *x.shape[-2:]) for x in (query, key, value)
@@ -352,6 +360,49 @@ def _again(gradients: Sequence[Tensor | None], given: Sequence[Tensor]) -> objec
     for n, slope in zip(needed, slopes, strict=True):
         result[n] = slope
     return tuple(result)
+
+
+def quickly_wrapped(x: Tensor, w: Tensor, size: int, start: int, stop: int) -> Tensor:
+    """`wrapped`, whose gradient by PyTorch takes transforms of complex numbers."""
+    if torch.compiler.is_compiling() or followed(x) or followed(w):
+        return wrapped(x, w, size, start, stop)
+    found: Tensor = _Wrapped.apply(x, w, size, start, stop)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Wrapped(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, w: Tensor, size: int, start: int, stop: int) -> Tensor:
+        spectra = torch.fft.rfft(x, size), torch.fft.rfft(w, size)
+        ctx.save_for_backward(x, w, *spectra)
+        ctx.place = size, start, stop
+        return torch.fft.irfft(spectra[0] * spectra[1], size)[..., start:stop]
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
+        x, w, *spectra = ctx.saved_tensors
+        size, start, stop = ctx.place
+        if torch.is_grad_enabled():  # there will be another gradient
+            given = x.view_as(x), w.view_as(w)  # one may depend on the other
+            found = wrapped(*given, size, start, stop)
+            needed = [v for v, asked in zip(given, ctx.needs_input_grad, strict=False) if asked]
+            slopes = iter(torch.autograd.grad(found, needed, slope, create_graph=True))
+            return (
+                *(next(slopes) if a else None for a in ctx.needs_input_grad[:2]),
+                None,
+                None,
+                None,
+            )
+        back = torch.fft.rfft(F.pad(slope, (start, 0)) if start else slope, size)
+        results: list[Tensor | None] = []
+        for one, other, asked in zip((x, w), spectra[::-1], ctx.needs_input_grad, strict=False):
+            own = None
+            if asked:
+                total = back * other.conj_physical()
+                total = total.sum_to_size(*one.shape[:-1], total.shape[-1])
+                own = torch.fft.irfft(total, size)[..., : one.shape[-1]]
+            results.append(own)
+        return *results, None, None, None
 
 
 SHORT = 16
