@@ -182,6 +182,19 @@ SLIPS: dict[str, tuple[str, str, str]] = {
     "a gate beside the matrix": (
         r"\text{FFN}(x) = W_2 \text{SiLU}(W_1 x) \odot W_3 x", "usual-form", "W_2",
     ),
+    "gradients with their factors exchanged": (
+        r"\begin{aligned} Y &= W X \\ \frac{\partial L}{\partial X} &= \frac{\partial L}{\partial Y} W^T \end{aligned}",
+        "usual-form", r"\frac{\partial L}{\partial Y} W^T",
+    ),
+    "a column behind a row": (
+        r"G = \sum_t \delta_t \cdot h_{t-1}^T \cdot (1 - h_t^2)", "usual-form",
+        r"\delta_t \cdot h_{t-1}^T \cdot (1 - h_t^2)",
+    ),
+    "a state in another case": (
+        r"\begin{aligned} o_t &= \sigma(W_o x_t + V_o c_{t-1}) \\ C_t &= f_t \odot C_{t-1} + i_t \odot g_t \\"
+        r" h_t &= o_t \odot \tanh(C_t) \end{aligned}",
+        "look-alike", "c_{t-1}",
+    ),
 }  # fmt: skip
 
 SOUND = (
@@ -241,6 +254,9 @@ SOUND = (
     r"J = \|y - X w\|^2 + \lambda \|w\|^2",
     r"\ell = -\frac{1}{2} y^\top (K + S)^{-1} y - \frac{1}{2} \log |K + S|",
     r"\text{FFN}(x) = W_2 (\text{SiLU}(W_1 x) \odot W_3 x)",
+    r"\begin{aligned} Y &= W X \\ \frac{\partial L}{\partial X} &= W^T \frac{\partial L}{\partial Y} \end{aligned}",
+    r"\begin{aligned} Y &= X W + b \\ \frac{\partial L}{\partial X} &= \frac{\partial L}{\partial Y} W^T \end{aligned}",
+    r"G = \sum_t (1 - h_t^2) \delta_t h_{t-1}^T",
 )
 
 

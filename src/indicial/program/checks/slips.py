@@ -40,7 +40,7 @@ def slips(display: Sequence[s.Statement], section: Heading) -> list[Fault]:
     """The slips of a display under a heading."""
     rows = [statement for statement in display if isinstance(statement, s.Equation)]
     found = [fault for row in rows for rule in _RULES for fault in rule(row)]
-    return [*found, *misnamed(display, section)]
+    return [*found, *usual.wrong_sides(rows, section.equations), *misnamed(display, section)]
 
 
 # ---------------------------------------------------------------------- sums

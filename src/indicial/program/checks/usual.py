@@ -43,6 +43,12 @@ def _matrices(*letters: str) -> Callable[[Bound], bool]:
     return lambda bound: all(bound[x].word[:1].isupper() for x in letters)
 
 
+def _behind(row: Shape, column: Shape) -> bool:
+    """Whether a vector stands behind another: small letters with an index."""
+    small = all(x.word[:1].islower() and x.parts for x in (row, column))
+    return small and row.node.span.end < column.node.span.start
+
+
 LOSS = r"(?i)(b?ce|nll|.*loss|.*entropy|h|j|cost)$"
 POSITIVE = (
     r"Y \log P", r"\sum_i Y \log P", r"N \sum_i Y \log P", r"\sum_i \sum_j Y \log P", r"N \sum_i \sum_j Y \log P",
@@ -69,6 +75,11 @@ FORMS = (
          "is a minus missing in the exponent?"),
     Form(r"\sigma(x) = \frac{\exp(-x)}{1 + \exp(-x)}", "this is the sigmoid of the argument with the other sign",
          "is a minus too much in the numerator?"),
+    Form(r"A x^\top (1 - y^2)", "a column stands to the right of a row here", "is ⊙ or a diagonal matrix meant?",
+         when=lambda bound: _behind(bound["x"], bound["y"])),
+    Form(r"\sigma'(x) = \sigma(x) (1 + \sigma(x))", "the derivative of the sigmoid has a minus here",
+         "is 1 - σ(x) meant?"),
+    Form(r"\tanh'(x) = 1 - \tanh(x)", "the derivative of tanh has a square here", "is tanh(x)^2 meant?"),
     Form(r"\frac{N}{M} \sum_i (x_i - m)", "this mean of differences lacks its square", "is a square missing?",
          left=r"(?i)(R?MSE|Var|σ\^?2|s\^?2).*"),
     *(Form(f"= {form}", "this loss lacks its minus: logarithms of probabilities are negative", "is a minus missing?",
@@ -232,3 +243,41 @@ def _feed_forward(equation: s.Equation) -> Iterator[Fault]:
                         hint="are brackets missing around a ⊙ b?",
                     )
                     return
+
+
+def wrong_sides(display: Sequence[s.Equation], equations: Sequence[s.Equation]) -> Iterator[Fault]:
+    """`Y = W X`, `∂L/∂X = ∂L/∂Y W^⊤`: the gradient of the second factor has the first on its left."""
+    products = [
+        (shape(row.sides[0]), *map(shape, s.factors(term)))
+        for row in equations if len(row.sides) == 2
+        for term in s.terms(row.sides[1]) if len(s.factors(term)) == 2
+    ]  # fmt: skip
+    for row in display:
+        factors = s.factors(row.sides[-1])
+        gradient = _below_slope(shape(row.sides[0]))
+        if gradient is None or len(factors) != 2:
+            continue
+        one, two = map(shape, factors)
+        for whole, first, second in products:
+            if not (first.word.isupper() and second.word.isupper()):
+                continue
+            turned = (
+                gradient == second and _below_slope(one) == whole and two == _turned(first)
+            ) or (gradient == first and _below_slope(two) == whole and one == _turned(second))
+            if turned:
+                text = f"these factors stand in the wrong order for a gradient by {unicode(gradient.node)}"
+                hint = "with Y = A B the gradients are ∂L/∂A = ∂L/∂Y B^⊤ and ∂L/∂B = A^⊤ ∂L/∂Y"
+                yield warned(CODE, text, row.sides[-1].span, whole.node.span, hint=hint)
+
+
+def _turned(found: Shape) -> Shape:
+    return Shape("transpose", "", (found,))
+
+
+def _below_slope(found: Shape) -> Shape | None:
+    """The X of `∂L/∂X`."""
+    if found.kind != "frac" or not all(
+        p.kind == "mul" and p.parts[0].word == "∂" for p in found.parts
+    ):
+        return None
+    return found.parts[1].parts[1] if len(found.parts[1].parts) == 2 else None

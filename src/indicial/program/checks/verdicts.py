@@ -145,22 +145,27 @@ def _steps(
             continue
         if found is not None and prose:
             messages.note(
-                "step-open", f"this step needs more than the equations say: {found}", (test.left.span, "this"),
-                (test.right.span, "is not always this"),
+                "step-open", f"this step needs more than the equations say: {found}", (_place(test, test.left), "this"),
+                (_place(test, test.right), "is not always this"),
                 hint="does the text say that vectors are orthogonal, or of length 1?",
             )  # fmt: skip
         elif found is not None and _counts_from_one(test, trials):
             messages.error(
-                "step-start", f"this step does not follow at the start: {found}", (test.left.span, "this"),
-                (test.right.span, "is this where the first values are 0"),
+                "step-start", f"this step does not follow at the start: {found}", (_place(test, test.left), "this"),
+                (_place(test, test.right), "is this where the first values are 0"),
                 hint="indices count from 0; let the sum run over all that comes before",
             )  # fmt: skip
         elif found is not None:
             messages.error(
-                "step", f"this step does not follow: {found}", (test.left.span, "this"),
-                (test.right.span, "is not always this"),
+                "step", f"this step does not follow: {found}", (_place(test, test.left), "this"),
+                (_place(test, test.right), "is not always this"),
                 hint="tried on random values; look for a swapped index or a missing factor",
             )  # fmt: skip
+
+
+def _place(test: ir.Test, side: ir.Expression) -> Span:
+    """Where a side stands; one that was put in the place of another stands nowhere."""
+    return test.span if side.span is NOWHERE or side.span.source is NOWHERE.source else side.span
 
 
 def _reads(test: ir.Test, name: str) -> bool:

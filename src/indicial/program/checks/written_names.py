@@ -38,6 +38,11 @@ class Heading:
     def equations(self) -> list[s.Equation]:
         return [st for st in self.statements if isinstance(st, s.Equation)]
 
+    def recalls(self, left: s.Name) -> bool:
+        """Whether the equation of a name reads the name itself: `c_t = f_t ⊙ c_{t-1} + …`."""
+        rows = (row for row in self.equations if row.sides[0] is left)
+        return any(n.stem == left.stem for row in rows for n in _read(row.sides[-1]))
+
     @cached_property
     def gates(self) -> dict[int, Gate]:
         """The equations that are gates, by their id."""
@@ -319,28 +324,26 @@ def _look_alikes(display: Sequence[s.Statement], section: Heading) -> Iterator[F
 
 
 def _other_cases(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
-    """`c_t = f_t ⊙ C_{t-1} + i_t ⊙ g_t`: a recurrence whose name changes from small to capital."""
+    """`c_t = f_t ⊙ C_{t-1} + i_t ⊙ g_t`: the state of the step before is small in one place, capital in another."""
+    defined = [row.sides[0] for row in section.equations if isinstance(row.sides[0], s.Name)]
     for row in display:
-        if not isinstance(row, s.Equation) or not isinstance(row.sides[0], s.Name):
+        if not isinstance(row, s.Equation):
             continue
-        left = row.sides[0]
-        right = [n for side in row.sides[1:] for n in _read(side)]
-        if len(left.base) > 1 or any(n.stem == left.stem for n in right):
-            continue
-        for name in right:
+        for name in (n for side in row.sides[1:] for n in _read(side) if len(n.base) == 1):
             steps = [found for script in name.scripts if (found := shifted(s.inner(script)))]
-            same = replace(name.stem, base=name.base.swapcase()) == left.stem
-            if (
-                same
-                and len(steps) == 1
-                and steps[0][1] == -1
-                and len(left.scripts) == len(name.scripts)
-            ):
-                text = f"{unicode(name)} is the {unicode(left.stem)} of the step before, in another case"
+            state = [
+                left for left in defined
+                if left.stem == replace(name.stem, base=name.base.swapcase()) and len(left.scripts) == len(name.scripts)
+            ]  # fmt: skip
+            known = any(left.stem == name.stem for left in defined)
+            if known or not state or len(steps) != 1 or steps[0][1] != -1 or len(name.scripts) != 1:
+                continue
+            alone = sum(n == name for n in s.every(section.statements, s.Name)) == 1
+            if alone and section.recalls(state[0]) != (row.sides[0] is state[0]):
+                text = f"{unicode(name)} stands only here; is it the {unicode(state[0].stem)} of the step before?"
                 yield warned(
-                    "look-alike", text, name.span, left.span, hint="write both in the same case"
+                    "look-alike", text, name.span, state[0].span, hint="write both in the same case"
                 )
-                return
 
 
 def _lone_labels(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
