@@ -17,7 +17,7 @@ def train_here(trials: Sequence[Trial], workers: int, view: View) -> dict[str, O
     """What `run_trials` does, without processes."""
     found = {}
     for trial in trials:
-        child._run(trial.to_json(), Sender(io.StringIO()))
+        child._run(trial.to_json(), Sender(io.BytesIO()))
         found[trial.label] = Outcome(Result.read(trial.folder))
         assert asdict(trial.settings)["out"] == str(trial.folder)
     return found

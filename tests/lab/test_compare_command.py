@@ -16,7 +16,7 @@ import pytest
 
 from indicial.cli import main
 from indicial.lab import child, pool
-from indicial.lab.pool import Sender
+from indicial.lab.pool import Sender, received
 from indicial.lab.results import Result
 from indicial.lab.views import ending
 from indicial.training.loop import train
@@ -119,7 +119,7 @@ def test_standard_input(
     settings = {"model": ["rnn"], "data": ["text.txt"], "max_steps": 1, "set": {"J": 4}}
     child._run(
         {"model": "rnn", "asked": 2000, "settings": settings | {"out": "file"}},
-        Sender(io.StringIO()),
+        Sender(io.BytesIO()),
     )
     named = Run.open("file").description
     assert named.data["train"]["digest"] == piped.data["train"]["digest"]
@@ -159,10 +159,12 @@ def test_stopped_while_it_is_measured(here: Path, monkeypatch: pytest.MonkeyPatc
         return summary
 
     def result() -> Result:
-        file = io.StringIO()
+        file = io.BytesIO()
         child._run(told, Sender(file))
-        last = json.loads(file.getvalue().splitlines()[-1])
-        return Result.from_json(last["result"])
+        file.seek(0)
+        *_, (_, (result,)) = received(file)
+        assert isinstance(result, Result)
+        return result
 
     with monkeypatch.context() as stopping:
         stopping.setattr(child, "train", train_and_stop)

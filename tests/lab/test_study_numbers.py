@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from indicial.lab.studies.means import Mean, exponent, share_interval
+from indicial.lab.studies.study import Mean, exponent, share_interval
 
 
 def test_students_interval() -> None:

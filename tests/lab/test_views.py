@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import io
-import json
 from pathlib import Path
 
 from rich.console import Console
 
-from indicial.lab.pool import Sender, deliver
+from indicial.lab.pool import Sender, received
 from indicial.lab.trials import Trial
 from indicial.lab.views import Boards, Lines, make_view
 from indicial.tasks.task import Scores
@@ -100,13 +99,14 @@ def test_events_arrive_as_they_were_sent() -> None:
         def ended(self, summary: Summary) -> None:
             heard.append(summary)
 
-    file = io.StringIO()
+    file = io.BytesIO()
     sender = Sender(file)
     summary = Summary("finished", 50, 100, 1.0, 64, Path("r"), best=SCORES, best_step=50)
     sender.started(PLAN)
     sender.stepped(report(1))
     sender.validated(report(1), SCORES)
     sender.ended(summary)
-    for line in file.getvalue().splitlines():
-        deliver(json.loads(line), Hearing())
+    file.seek(0)
+    for event, values in received(file):
+        getattr(Hearing(), event)(*values)
     assert heard == [PLAN, report(1), (report(1), SCORES), summary]

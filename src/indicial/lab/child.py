@@ -1,6 +1,6 @@
 """One training of a comparison, in a process of its own with one thread.
 
-    python -m indicial.lab.child < trial.json > events.jsonl
+    python -m indicial.lab.child < trial.json      what it tells goes to standard output, pickled
 
 It begins, or goes on where it was stopped, and leaves `result.json` when it is finished. SIGTERM
 while it trains or is measured at the end: what is known of it so far is told.
@@ -37,14 +37,14 @@ from indicial.training.watchers import Summary
 
 def main() -> int:
     told = json.load(sys.stdin)
-    pipe = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    pipe = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever else is printed is no event
     torch.set_num_threads(1)
     sender = Sender(pipe)
     try:
         _run(told, sender)
     except IndicialError as error:
-        sender.send("failed", text=str(error))
+        sender.send("failed", str(error))
         return 1
     except Stopped:
         return 128 + signal.SIGTERM
@@ -64,7 +64,7 @@ def _run(told: dict[str, Any], sender: Sender) -> None:
     result = _result(told, ready, summary, scores, sender, finished)
     if finished:
         result.write(ready.run.folder)
-    sender.send("result", result=result.__dict__)
+    sender.send("result", result)
 
 
 def _data(told: dict[str, Any]) -> Data | Columns | None:

@@ -10,16 +10,15 @@ each saves, and what there is comes back.
 
 What a training tells in its own process → the same in the process that looks on.
 
-child    train(…, watchers=[Sender(file)])
-           {"event": "stepped", "report": {"step": 17, …}}      a line of JSON each
-parent   deliver(line, board)
-           board.stepped(Report(step=17, …))
+child    train(…, watchers=[Sender(pipe)])      ("stepped", (Report(step=17, …),)), pickled
+parent   for event, values in received(pipe): getattr(board, event)(*values)
 """
 
 from __future__ import annotations
 
 import json
 import os
+import pickle
 import queue
 import shutil
 import signal
@@ -29,9 +28,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import IO, Any
 
 from indicial.lab.results import Result
@@ -51,63 +49,49 @@ PAUSE = 0.2
 class Sender(Watcher):
     """Writes what it is told into a pipe. If nobody reads it any more, the training ends in order."""
 
-    def __init__(self, file: IO[str]) -> None:
-        self.file = file
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self.pipe = pipe
         self.last: Report | None = None
         self.summary: Summary | None = None
         self._said = 0.0
         self._broken = False
 
     def started(self, plan: Plan) -> None:
-        self.send("started", plan=asdict(plan))
+        self.send("started", plan)
 
     def stepped(self, report: Report) -> None:
         self.last = report
         now = time.monotonic()
         if now - self._said > PAUSE or is_round(report.step) or report.step == report.of:
             self._said = now
-            self.send("stepped", report=report.to_json())
+            self.send("stepped", report)
 
     def validated(self, report: Report, scores: Scores) -> None:
-        self.send("validated", report=report.to_json(), scores=asdict(scores))
+        self.send("validated", report, scores)
 
     def note(self, text: str) -> None:
-        self.send("note", text=text)
+        self.send("note", text)
 
     def ended(self, summary: Summary) -> None:
         self.summary = summary
-        self.send("ended", summary=asdict(summary))
+        self.send("ended", summary)
 
-    def send(self, event: str, **values: Any) -> None:
+    def send(self, event: str, *values: Any) -> None:
         if self._broken:
             return
         try:
-            self.file.write(json.dumps({"event": event, **values}, default=str) + "\n")
-            self.file.flush()
+            pickle.dump((event, values), self.pipe)
+            self.pipe.flush()
         except OSError:
             self._broken = True
             signal.raise_signal(signal.SIGTERM)
 
 
-def deliver(found: dict[str, Any], watcher: Watcher) -> None:
-    """Tell a watcher what a line says; lines that are not for watchers are left alone."""
-    match found["event"]:
-        case "started":
-            plan = found["plan"]
-            plan |= {"folder": Path(plan["folder"]), "terms": tuple(plan["terms"])}
-            watcher.started(Plan(**plan))
-        case "stepped":
-            watcher.stepped(Report(**found["report"]))
-        case "validated":
-            watcher.validated(Report(**found["report"]), Scores(**found["scores"]))
-        case "note":
-            watcher.note(found["text"])
-        case "ended":
-            summary = found["summary"]
-            summary |= {"folder": Path(summary["folder"]), "notes": tuple(summary["notes"])}
-            for name in ("best", "last"):
-                summary[name] = Scores(**summary[name]) if summary[name] else None
-            watcher.ended(Summary(**summary))
+def received(pipe: IO[bytes]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """What is sent, until nobody sends any more; what a process was ended over is no event."""
+    with suppress(EOFError, pickle.UnpicklingError):
+        while True:
+            yield pickle.load(pipe)
 
 
 PYTHON = (sys.executable, "-m")
@@ -145,23 +129,21 @@ class _Running:
 
     def _read(self, told: queue.Queue[tuple[_Running, Any]]) -> None:
         assert self.process.stdin is not None and self.process.stdout is not None
-        try:
-            with self.process.stdin as stdin:
-                stdin.write(json.dumps(self.trial.to_json()).encode())
-        except OSError:
-            pass  # it ended before it read anything; why is in `printed`
-        for line in self.process.stdout:
-            told.put((self, json.loads(line)))
+        # It may end before it reads anything; why is in `printed`.
+        with suppress(OSError), self.process.stdin as stdin:
+            stdin.write(json.dumps(self.trial.to_json()).encode())
+        for event in received(self.process.stdout):
+            told.put((self, event))
         self.process.wait()
         told.put((self, None))
 
-    def hears(self, found: dict[str, Any]) -> None:
-        if found["event"] == "result":
-            self.outcome.result = Result.from_json(found["result"])
-        elif found["event"] == "failed":
-            self.outcome.mistake = found["text"]
+    def hears(self, event: str, values: tuple[Any, ...]) -> None:
+        if event == "result":
+            (self.outcome.result,) = values
+        elif event == "failed":
+            (self.outcome.mistake,) = values
         else:
-            deliver(found, self.watcher)
+            getattr(self.watcher, event)(*values)
 
     def end(self, asked: bool) -> Outcome:
         """What came of it; a process that died unasked is a mistake."""
@@ -200,7 +182,7 @@ def run_trials(trials: Sequence[Trial], workers: int, view: View) -> dict[str, O
                 continue
             if found is not None:
                 with view.telling():
-                    source.hears(found)
+                    source.hears(*found)
                 continue
             running.remove(source)
             outcome = outcomes[source.trial.label] = source.end(asked)

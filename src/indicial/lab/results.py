@@ -23,7 +23,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from indicial.training.chart import short
 from indicial.training.folders import write_json
@@ -68,14 +67,10 @@ class Result:
         """The result of a training that is finished; None if it is not."""
         try:
             found = json.loads((folder / FILE).read_text(encoding="utf-8"))
-            return Result.from_json(found)
-        except (OSError, ValueError, TypeError, RecursionError):
+            names = {f.name for f in fields(Result)}
+            return Result(**{name: value for name, value in found.items() if name in names})
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError):
             return None
-
-    @staticmethod
-    def from_json(found: dict[str, Any]) -> Result:
-        names = {f.name for f in fields(Result)}
-        return Result(**{name: value for name, value in found.items() if name in names})
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,7 @@ import torch
 
 from indicial.data.tokenizers import EOS, MARK, Marked
 from indicial.data.world.lists import FEMALE, MALE, SURNAMES, TOWNS
-from indicial.lab.studies.means import LINES, axes_of
-from indicial.lab.studies.study import Findings, Place, Say, Study, training
+from indicial.lab.studies.study import LINES, Findings, Place, Say, Study, axes_of, training
 from indicial.lab.trials import Trial
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import write_text

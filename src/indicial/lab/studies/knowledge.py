@@ -26,8 +26,7 @@ import torch
 from indicial.data.questions import open_together
 from indicial.decode.lookup import Librarian
 from indicial.decode.matching import Matches, match, subjects
-from indicial.lab.studies.means import LINES, axes_of, share_interval
-from indicial.lab.studies.study import Findings, Place, Say, Study
+from indicial.lab.studies.study import LINES, Findings, Place, Say, Study, axes_of, share_interval
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import write_text
 from indicial.training.front import train

@@ -21,9 +21,18 @@ import numpy as np
 
 from indicial.data.world import world
 from indicial.decode.settings import LEAST, ROUNDS, repeats
-from indicial.lab.studies.means import LINES, axes_of, share_written
 from indicial.lab.studies.repetition import beginnings, contains_loop, written
-from indicial.lab.studies.study import Findings, Place, Say, Study, Terms, training
+from indicial.lab.studies.study import (
+    LINES,
+    Findings,
+    Place,
+    Say,
+    Study,
+    Terms,
+    axes_of,
+    share_written,
+    training,
+)
 from indicial.lab.trials import Trial
 from indicial.training.run import Run
 from indicial.training.settings import Settings

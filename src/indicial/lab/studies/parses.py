@@ -30,7 +30,6 @@ from indicial.data.columns.treebanks import likeliest_tree, written
 from indicial.inspect.arcs import Link, arcs_figure, arcs_text
 from indicial.inspect.pictures import save
 from indicial.lab.results import Result
-from indicial.lab.studies.means import LINES, Mean, axes_of, bars
 from indicial.lab.studies.relations import (
     ALL,
     FAR,
@@ -48,7 +47,18 @@ from indicial.lab.studies.relations import (
     trees_of,
     word_weights,
 )
-from indicial.lab.studies.study import Findings, Place, Say, Study, training, unfinished
+from indicial.lab.studies.study import (
+    LINES,
+    Findings,
+    Mean,
+    Place,
+    Say,
+    Study,
+    axes_of,
+    bars,
+    training,
+    unfinished,
+)
 from indicial.lab.trials import Trial
 from indicial.program.outputs import write_text
 from indicial.training.chart import FORMATS

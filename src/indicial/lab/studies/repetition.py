@@ -26,8 +26,17 @@ from indicial.data.tokenizers import END, Tokenizer
 from indicial.data.world import World, world
 from indicial.decode.settings import LEAST, ROUNDS, Decoding
 from indicial.decode.tokens import generate_tokens
-from indicial.lab.studies.means import LINES, axes_of, share_interval
-from indicial.lab.studies.study import Findings, Place, Say, Study, Terms, training
+from indicial.lab.studies.study import (
+    LINES,
+    Findings,
+    Place,
+    Say,
+    Study,
+    Terms,
+    axes_of,
+    share_interval,
+    training,
+)
 from indicial.lab.trials import Trial
 from indicial.training.run import Run
 

@@ -21,8 +21,7 @@ import torch
 
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.native.threads import busy
-from indicial.lab.studies.means import LINES, axes_of, exponent
-from indicial.lab.studies.study import Findings, Place, Say, Study
+from indicial.lab.studies.study import LINES, Findings, Place, Say, Study, axes_of, exponent
 from indicial.library.loading import load
 from indicial.program.explain.facts import tied_sizes
 from indicial.program.program import Program

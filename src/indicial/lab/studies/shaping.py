@@ -20,8 +20,19 @@ import numpy as np
 from indicial.inspect.structures import weights_of
 from indicial.inspect.texts import texts_for
 from indicial.lab.results import Result
-from indicial.lab.studies.means import LINES, Mean, axes_of, bars
-from indicial.lab.studies.study import Findings, Place, Say, Study, Terms, training, unfinished
+from indicial.lab.studies.study import (
+    LINES,
+    Findings,
+    Mean,
+    Place,
+    Say,
+    Study,
+    Terms,
+    axes_of,
+    bars,
+    training,
+    unfinished,
+)
 from indicial.lab.trials import Trial
 from indicial.training.run import Run
 from indicial.training.settings import Settings

@@ -35,8 +35,16 @@ from indicial.data.world.grammar import Derivation
 from indicial.data.world.phrasebook import Phrasebook
 from indicial.decode.examine import examine
 from indicial.lab.results import Result
-from indicial.lab.studies.means import LINES, axes_of, share_written
-from indicial.lab.studies.study import Findings, Place, Say, Study, training
+from indicial.lab.studies.study import (
+    LINES,
+    Findings,
+    Place,
+    Say,
+    Study,
+    axes_of,
+    share_written,
+    training,
+)
 from indicial.lab.trials import Trial
 from indicial.library import path
 from indicial.program.outputs import write_text
