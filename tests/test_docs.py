@@ -25,7 +25,7 @@ from pathlib import Path
 
 import pytest
 
-from indicial.designs.written import written_design
+from indicial.designs.hand import written_design
 from tests.forked import Forked
 
 ROOT = Path(__file__).resolve().parents[1]

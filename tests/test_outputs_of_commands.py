@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from indicial.cli import main
-from indicial.designs import figure
+from indicial.designs import comparison
 from tests.decode.runs import make_run
 
 MINE = "what the user wrote\n"
@@ -23,7 +23,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def here(tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(figure, "_columns", lambda *_: [])  # half of the matrices will do
+    monkeypatch.setattr(comparison, "_columns", lambda *_: [])  # half of the matrices will do
     shutil.copytree(run, tmp_path / "run")
     (tmp_path / "text.txt").write_text("abab\n")
     (tmp_path / "sheet.md").write_text(SHEET)

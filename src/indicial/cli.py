@@ -34,8 +34,8 @@ examples:
 """
 
 COMMANDS = (
-    "check", "notebook", "plot", "exercise", "explain", "train", "generate", "evaluate", "compare",
-    "attend", "design", "study", "export", "report", "lab",
+    "check", "exercise", "explain", "train", "generate", "evaluate", "attend", "design", "study",
+    "export", "lab",
 )  # fmt: skip
 """Files of `commands`, in the order in which `--help` lists them; each adds its commands to the parser."""
 

@@ -117,7 +117,7 @@ def define(shell: Any, line: str, cell: str, sheet: Sheet) -> None:
 
 def _design(shell: Any, words: list[str], cell: str) -> None:
     """`%%indicial design position`: the matrices of a design, tried on every case of its task."""
-    from indicial.designs.written import written_design
+    from indicial.designs.hand import written_design
 
     gaps = [number for number, text in enumerate(cell.splitlines(), 2) if "___" in text]
     if gaps:

@@ -12,9 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indicial.data import documents as documents_module
-from indicial.data import reading
-from indicial.data.documents import SPLITS, _separated
-from indicial.data.reading import File, chunks
+from indicial.data.documents import SPLITS, File, _separated, chunks
 from indicial.data.sources import Files, open_source
 from indicial.data.world import World, worlds
 from indicial.program.messages import IndicialError
@@ -168,7 +166,7 @@ def test_chunks_are_the_text(text: str, size: int) -> None:
     path = Path("text.txt")
     path.write_bytes(text.encode())
     patch = pytest.MonkeyPatch()
-    patch.setattr(reading, "CHUNK", size)
+    patch.setattr(documents_module, "CHUNK", size)
     found = "".join(chunks(File(path, "text.txt")))
     raw = "".join(chunks(File(path, "text.txt"), raw=True))
     patch.undo()

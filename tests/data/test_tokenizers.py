@@ -10,8 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indicial.data.bpe import BPE, learn_bpe, learn_words
-from indicial.data.tokenizers import Bytes, load_tokenizer, make_tokenizer
+from indicial.data.tokenizers import (
+    BPE,
+    Bytes,
+    learn_bpe,
+    learn_words,
+    load_tokenizer,
+    make_tokenizer,
+)
 from indicial.program.messages import IndicialError
 
 TEXT = "low lower lowest new newer newest wide wider widest, it's 42 and _x_\n" * 3

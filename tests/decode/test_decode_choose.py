@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indicial.decode.choose import Chooser, drawn
-from indicial.decode.settings import Decoding
+from indicial.decode.settings import Chooser, Decoding, drawn
 from indicial.program.messages import IndicialError
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from indicial.decode.choose import drawn
-from indicial.decode.settings import Decoding, repeats
+from indicial.decode.settings import Decoding, drawn, repeats
 from indicial.decode.tokens import stream
 from indicial.decode.walker import Walker, window_start
 from indicial.program.messages import IndicialError

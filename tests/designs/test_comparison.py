@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 import indicial
 from indicial import IndicialError
 from indicial.designs.circuits import circuits
-from indicial.designs.comparison import Comparison, assign
+from indicial.designs.comparison import Comparison, _columns, _outputs, assign
 from indicial.designs.design import Design
-from indicial.designs.figure import _columns, _outputs
 from indicial.designs.hand import hand
 from tests.designs.test_design import selects
 

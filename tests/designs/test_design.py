@@ -10,9 +10,9 @@ import pytest
 
 import indicial
 from indicial import IndicialError
+from indicial.designs.checking import TASKS, Task, named_task
 from indicial.designs.design import Design
 from indicial.designs.hand import HAND, hand
-from indicial.designs.tasks import TASKS, Task, task
 
 
 def selects(design: Design, tokens: tuple[int, ...]) -> np.ndarray:
@@ -30,19 +30,20 @@ def selects(design: Design, tokens: tuple[int, ...]) -> np.ndarray:
 
 @pytest.mark.parametrize(("name", "count"), [("content", 1092), ("position", 120), ("unique", 120)])
 def test_a_task_has_every_sequence(name: str, count: int) -> None:
-    cases = task(name).cases
+    cases = named_task(name).cases
     assert len(cases) == len({case.tokens for case in cases}) == count
 
 
 def test_answers() -> None:
     found = {
-        name: {TASKS[name].text(c.tokens): c.answers for c in task(name).cases} for name in TASKS
+        name: {TASKS[name].text(c.tokens): c.answers for c in named_task(name).cases}
+        for name in TASKS
     }
     assert found["content"]["CAB"] == (2, 0, 1)
     assert found["position"]["CAB"] == (2, 2, 2)
     assert found["unique"]["*ABA"] == (None, 1, 0, 1)
     with pytest.raises(IndicialError, match="did you mean position"):
-        task("postion")
+        named_task("postion")
 
 
 # ---------------------------------------------------------------------- made by hand
@@ -54,7 +55,7 @@ def test_every_case_is_right(name: str) -> None:
     found = design.check(name)
     assert found.passed and found.margin > (0.8 if name == "unique" else 0.99)
     margins, errors = [], []
-    for case in task(name).cases:
+    for case in named_task(name).cases:
         y = selects(design, case.tokens)
         for place, answer in enumerate(case.answers):
             if answer is not None:
@@ -71,7 +72,9 @@ def test_a_wrong_design_is_found_out() -> None:
     found = indicial.design("selects", **arrays, positions=swapped).check("position")
     # It copies the second token: wrong wherever that is another than the first.
     wrong = [
-        c.tokens for c in task("position").cases if len(c.tokens) > 1 and c.tokens[0] != c.tokens[1]
+        c.tokens
+        for c in named_task("position").cases
+        if len(c.tokens) > 1 and c.tokens[0] != c.tokens[1]
     ]
     assert [one.case.tokens for one in found.failures] == wrong
     assert not found.passed and found.margin < -0.9

@@ -5,12 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from indicial.designs.checking import run_cases
+from indicial.designs.checking import TASKS, run_cases
 from indicial.designs.circuits import circuits
 from indicial.designs.design import Design
 from indicial.designs.hand import HAND, hand
 from indicial.designs.reasons import products_outputs, reasons, run_products
-from indicial.designs.tasks import TASKS
 from indicial.program.messages import IndicialError
 
 

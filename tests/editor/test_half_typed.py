@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from indicial import library
-from indicial.editor.completing import completions
-from indicial.editor.edits import formatted
+from indicial.editor.edits import completions, formatted
 from indicial.editor.reading import find
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

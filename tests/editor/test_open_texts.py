@@ -3,9 +3,8 @@
 import asyncio
 from typing import Any
 
-from indicial.editor.open_texts import Open
+from indicial.editor.open_texts import Lost, Open
 from indicial.editor.texts import Diagnostic, Findings, Text
-from indicial.editor.worker import Lost
 
 
 class Readers:

@@ -12,8 +12,7 @@ from indicial.exercises.asking import ask
 from indicial.exercises.front import marks_of
 from indicial.exercises.gaps import Exercise
 from indicial.exercises.grading import Grader
-from indicial.exercises.handout import markdown, notebook
-from indicial.exercises.latex import latex
+from indicial.exercises.handout import latex, markdown, notebook
 
 PROBLEMS = Path(__file__).resolve().parents[2] / "docs" / "problems"
 SHEETS = sorted(path for path in PROBLEMS.glob("*.md") if path.stem != "README")

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from indicial.cli import main
-from indicial.designs.hand import HAND, hand
-from indicial.designs.written import design_blocks, matrix, written_design
+from indicial.designs.hand import HAND, design_blocks, hand, matrix, written_design
 from indicial.exercises.asking import ask
 from indicial.exercises.gaps import Grade
 from indicial.exercises.grading import Grader

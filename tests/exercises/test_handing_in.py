@@ -16,12 +16,10 @@ from indicial.exercises import front
 from indicial.exercises.answers import answers_of
 from indicial.exercises.apart import Apart
 from indicial.exercises.asking import ask
-from indicial.exercises.front import grade
+from indicial.exercises.front import Class, Marks, grade, safe_cell
 from indicial.exercises.gaps import Exercise
 from indicial.exercises.grading import Grader
-from indicial.exercises.handout import markdown, notebook
-from indicial.exercises.latex import latex, prose
-from indicial.exercises.marks import Class, Marks, safe_cell
+from indicial.exercises.handout import latex, markdown, notebook, prose
 from indicial.notation.parse import parse_text
 from indicial.program.messages import IndicialError
 

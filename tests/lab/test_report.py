@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from indicial.cli import main
-from indicial.decode.alternatives import Other, Token, Written, with_alternatives
 from indicial.decode.settings import Decoding
-from indicial.decode.text import Speaker
+from indicial.decode.text import Other, Speaker, Token, Written, with_alternatives
 from indicial.inspect.attention import attend
 from indicial.inspect.subjects import Subject
 from indicial.lab.report_page import Section, heads, page, written

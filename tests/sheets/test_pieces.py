@@ -2,7 +2,7 @@
 
 import pytest
 
-from indicial.sheets.pieces import Piece, pieces
+from indicial.sheets.making import Piece, pieces
 
 SHEET = """\
 # Title

@@ -19,8 +19,7 @@ from indicial.cli import main
 from indicial.library.loading import load_document
 from indicial.program.messages import IndicialError
 from indicial.sheets.joining import Sheet, words
-from indicial.sheets.making import failures, make, run, written
-from indicial.sheets.pieces import Piece, pieces
+from indicial.sheets.making import Piece, failures, make, pieces, run, written
 from tests.claims.test_problems import PROBLEMS
 from tests.shells import fresh_shell, shown
 from tests.test_docs import compare

@@ -224,7 +224,7 @@ def _designs(files: list[str]) -> Iterator[_Design]:
         text = Path(file).read_text(encoding="utf-8", errors="replace")
         if ("%%indicial design" if notebook else "```design") not in text:
             continue
-        from indicial.designs.written import design_blocks, design_cells
+        from indicial.designs.hand import design_blocks, design_cells
 
         for block in (design_cells if notebook else design_blocks)(text):
             try:

@@ -107,8 +107,8 @@ def _design(options: argparse.Namespace) -> int:
 
 def _opened(options: argparse.Namespace) -> tuple[Design, str]:
     """The design and its task, or what there is."""
+    from indicial.designs.checking import TASKS
     from indicial.designs.hand import HAND, hand, named_design
-    from indicial.designs.tasks import TASKS
 
     made = named_design(options.design) or hand(options.design)  # which says what there is
     task = options.task or (options.design if options.design in HAND else None)

@@ -2,6 +2,10 @@
 
 $ indicial export runs/book --format torch
 $ indicial export mine.json --format torch
+
+The command `report`.
+
+$ indicial report runs/people-1 --out people.html
 """
 
 from __future__ import annotations
@@ -10,13 +14,21 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, check_outputs, command, forcing
+from indicial.commands.arguments import (
+    Commands,
+    check_outputs,
+    command,
+    forcing,
+    given_inputs,
+    weights,
+)
 from indicial.commands.design import design_meant
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.export.checking import OnnxFile, Port
     from indicial.export.onnx_file import OnnxExport
+
 
 EXPORT = """\
 Writes the model of a run, or a design, as files that run without Indicial.
@@ -39,7 +51,7 @@ ENDINGS = {"torch": ".py", "onnx": ".onnx"}
 
 
 def add(commands: Commands[Any]) -> None:
-    """Adds `export` to the parser of `indicial`."""
+    """Adds `export` and `report` to the parser of `indicial`."""
     parser = command(commands, "export", "write a model as PyTorch or ONNX", EXPORT, _export)
     parser.add_argument("run_folder", metavar="RUN",
                         help="the folder of a run, or a design by its file or name")  # fmt: skip
@@ -51,6 +63,7 @@ def add(commands: Commands[Any]) -> None:
     forcing(parser)
     parser.add_argument("--length", type=int, metavar="N",
                         help="ONNX for texts of N tokens only, where any length is not possible")  # fmt: skip
+    _add_report(commands)
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -149,3 +162,52 @@ def _ports(file: OnnxFile) -> list[str]:
 
 def _port(port: Port) -> str:
     return f"{port.name}  {port.type} ({', '.join(map(str, port.shape))})"
+
+
+REPORT = """\
+Writes one HTML file about a run that stands alone: its equations typeset, its
+curves, texts that it says, what its heads look at (point at a word; a click
+holds it), gradients and eigenvalues, settings. It can be sent to somebody, and
+needs no net. For typeset equations: pip install "indicial[report]".
+
+  indicial report runs/people-1
+  indicial report runs/people-1 --out people.html --text "Helen was born in"
+  indicial report runs/translation-1 --input x="ein Hund schläft"
+
+exit status: 0, 2 for wrong usage.
+"""
+
+
+def _add_report(commands: Commands[Any]) -> None:
+    """Adds `report` to the parser of `indicial`."""
+    parser = command(commands, "report", "write a page about a run", REPORT, _report)
+    parser.add_argument("run_folder", metavar="RUN", help="the folder of a run")
+    parser.add_argument("--out", metavar="FILE", help="the file (report.html in the run)")
+    parser.add_argument("--text", metavar="TEXT",
+                        help="what the heads read (what the model says itself)")  # fmt: skip
+    parser.add_argument("--input", action="append", default=[], metavar="NAME=VALUE",
+                        help="what an input reads, of a model with several")  # fmt: skip
+    parser.add_argument("--row", type=int, metavar="N",
+                        help="of a model of the phrasebook or of scenes: from this row on (0)")  # fmt: skip
+    weights(parser)
+    forcing(parser)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from indicial.lab.report import report
+    from indicial.program.outputs import write_text
+    from indicial.training.run import Run
+
+    run = Run.open(options.run_folder)
+    file = Path(options.out) if options.out is not None else run.folder / "report.html"
+    check_outputs(options, {"out": [file]})
+    made = report(
+        run,
+        text=options.text,
+        given=given_inputs(options),
+        row=options.row,
+        checkpoint=options.checkpoint,
+    )
+    write_text(file, made)
+    print(f"the report is in {file}")
+    return 0

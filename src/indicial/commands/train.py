@@ -3,19 +3,27 @@
 $ indicial train ugrnn --data people
 $ indicial train transformer focus --set λ=0.1 --data book.txt --minutes 20
 $ indicial train --resume runs/ugrnn-people-1
+
+The command `compare`.
+
+$ indicial compare ugrnn transformer --data people --minutes 2 --samples
+$ indicial compare rnn ugrnn gru lstm --parameters 100k,300k,1M --data people
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, command, setting
+from indicial.commands.arguments import Commands, check_outputs, command, forcing, setting
+from indicial.commands.design import compare_designs
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.training.settings import Settings
-    from indicial.training.watchers import Summary
+
 
 TEXT = """\
 Train a model of the library, or equations of your own, on text, or on columns
@@ -71,12 +79,14 @@ def add(commands: Commands[Any]) -> None:
                 help="go on with a run, from its last checkpoint",
             )  # fmt: skip
             group.add_argument("--config", metavar="FILE", help="settings in YAML, by these names")
+    _add_compare(commands)
 
 
 def _train(options: argparse.Namespace) -> int:
     from indicial.compile.native.threads import wait_asleep
 
     wait_asleep()
+    from indicial.training.display import summary_lines
     from indicial.training.front import tell_stderr, train_with
     from indicial.training.processes import Silent
 
@@ -87,7 +97,7 @@ def _train(options: argparse.Namespace) -> int:
         return 2
     assert run.summary is not None
     if run.summary.lost is not None:
-        _tell_unread(run.summary)
+        _tell_unread(summary_lines(run.summary), run.summary.lost)
     return STOPPED if run.summary.reason == "stopped" else 0
 
 
@@ -101,18 +111,17 @@ def _resumed(options: argparse.Namespace, settings: Settings) -> str | None:
     return str(folder)
 
 
-def _tell_unread(summary: Summary) -> None:
+def _tell_unread(lines: Iterable[str], lost: object) -> None:
     """How it ended, where the output can tell it no more: `indicial train … | head`."""
     import contextlib
-    from dataclasses import replace
 
-    from indicial.training.display import discard_stdout, summary_lines
+    from indicial.training.display import discard_stdout
     from indicial.training.front import tell_stderr
 
     discard_stdout()
-    note = f"the output cannot be written any more ({summary.lost})"
     with contextlib.suppress(OSError):  # it may be closed as well
-        for line in summary_lines(replace(summary, notes=(note, *summary.notes))):
+        tell_stderr(f"the output cannot be written any more ({lost})")
+        for line in lines:
             tell_stderr(line)
 
 
@@ -125,3 +134,119 @@ def _settings(options: argparse.Namespace) -> Settings:
     values = {name: getattr(options, name) for name in OPTIONS}
     said = Settings.read({**values, "model": options.model or None})
     return said.over(read_config(Path(options.config))) if options.config else said
+
+
+COMPARE = """\
+Train several models on equal terms, side by side, and compare what comes of
+them.
+
+Equal terms: nearly the same number of parameters (all of them, word vectors
+too: the width is chosen for it), the same data, the same batches, as many
+tokens, and the learning rate by the same rule, from the width. Each training is
+a process with one thread. Ctrl-C saves and prints what there is; the same call
+with --out FOLDER goes on, and what is finished is not repeated.
+
+examples:
+  indicial compare ugrnn transformer --data people --minutes 2 --samples
+  indicial compare rnn ugrnn gru lstm --parameters 100k,300k,1M --data people
+  indicial compare gru cell.eq --data book.txt     your own beside a known one
+  indicial compare transformer:L=2 transformer:L=6 --data people
+  indicial compare transformer transformer+focus:λ=0.1 --data people
+
+The folder gets a table (table.md), pictures, every number (compare.json), and a
+run for each training, which `generate` and `evaluate` take.
+
+Designs, and runs of the same equations, are compared as they are; nothing is
+trained. You see what is the same in their attention and what is not
+(docs/design.md):
+
+  indicial compare position learned.json --figure both.svg
+  indicial compare mine.json runs/first-1 --text "ABC="
+"""
+
+DESIGN_OPTIONS = ("text", "task", "figure", "json", "force")
+"""What is for designs alone."""
+
+
+def _add_compare(commands: Commands[Any]) -> None:
+    from indicial.training.options import DATA, LEARNING, MACHINE, OPTIONS, OTHER_NAMES
+
+    parser = command(
+        commands, "compare", "models on equal terms, or two designs", COMPARE, _compare
+    )
+    parser.other_names = OTHER_NAMES
+    parser.add_argument("models", nargs="*", metavar="MODEL",
+                        help="as in the examples: NAME, FILE.eq, NAME+NAME, NAME:SIZE=VALUE,…; "
+                        "or two designs: a name, FILE.json, the folder of a run")  # fmt: skip
+    group = parser.add_argument_group("comparison")
+    group.add_argument("--parameters", metavar="N,…",
+                       help="how many each model has: 100k,300k,1M (300k)")  # fmt: skip
+    group.add_argument("--seeds", type=int, metavar="N",
+                       help="trainings of each, with other first weights and batches (2; "
+                       "with --minutes 1)")  # fmt: skip
+    group.add_argument("--tokens-budget", metavar="N",
+                       help="tokens that each training sees (1.6M)")  # fmt: skip
+    group.add_argument("--minutes", metavar="M",
+                       help="instead: so long for each training, however many tokens")  # fmt: skip
+    group.add_argument("--samples", action="store_true",
+                       help="let each model say something, at three temperatures")  # fmt: skip
+    group.add_argument("--out", metavar="FOLDER", help="(runs/compare-DATA-1)")
+    group.add_argument("--workers", type=int, metavar="N",
+                       help="trainings at a time (as many as there are cores)")  # fmt: skip
+    group = parser.add_argument_group("two designs or runs; nothing else is for them")
+    group.add_argument("--figure", metavar="FILE",
+                       help="draw both in one picture: .svg, .png or .pdf")  # fmt: skip
+    forcing(group)
+    group.add_argument("--text", metavar="COMPARE", help="the example on which weights are shown")
+    group.add_argument("--task", metavar="NAME",
+                       help="why they differ, on every case of content, position or unique")  # fmt: skip
+    group.add_argument("--json", action="store_true", help="all numbers as JSON")
+    more = {"data": DATA, "learning": [OPTIONS["batch_size"], *LEARNING], "machine": MACHINE}
+    for title, options in more.items():
+        own = parser.add_argument_group(title)
+        for option in options:
+            if option.name not in ("seed", "fsdp"):
+                setting(own, option)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from indicial.designs.hand import two_designs
+
+    designs = two_designs(options.models)
+    if designs is not None:
+        _only(options, DESIGN_OPTIONS, "nothing is trained when designs are compared")
+        if options.figure:
+            check_outputs(options, {"figure": [Path(options.figure)]})
+        return compare_designs(designs, options.text, options.figure, options.json, options.task)
+    others = [name for name in vars(options) if name not in DESIGN_OPTIONS]
+    _only(options, others, "models are compared in a folder, with pictures (--out)")
+    from indicial.lab.front import compare_models
+
+    comparison = compare_models(
+        options.models, _terms(options), parameters=options.parameters, seeds=options.seeds,
+        tokens_budget=options.tokens_budget, out=options.out, workers=options.workers,
+        samples=options.samples,
+    )  # fmt: skip
+    if comparison.mistakes:
+        return 1
+    if comparison.finished:
+        return 0
+    if comparison.lost is not None:
+        _tell_unread([comparison.to_go_on], comparison.lost.strerror or comparison.lost)
+    return STOPPED
+
+
+def _only(options: argparse.Namespace, known: Collection[str], why: str) -> None:
+    """Complain about a setting that would be passed over."""
+    for name, value in vars(options).items():
+        said = value not in (None, False) and name not in ("run", "command", "models")
+        if said and name not in known:
+            raise IndicialError(f"--{name.replace('_', '-')} is not for this: {why}")
+
+
+def _terms(options: argparse.Namespace) -> Settings:
+    from indicial.training.options import OPTIONS
+    from indicial.training.settings import Settings
+
+    names = [name for name in OPTIONS if hasattr(options, name) and name not in ("out", "model")]
+    return Settings.read({name: getattr(options, name) for name in names})

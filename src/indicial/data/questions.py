@@ -34,8 +34,7 @@ from typing import Any
 
 from indicial.data.columns.binding import Row, Slot, Strand, named, open_by
 from indicial.data.columns.tables import Bad, Cells, Rows, Table
-from indicial.data.documents import Piece, kind_of
-from indicial.data.reading import File
+from indicial.data.documents import File, Piece, kind_of
 from indicial.data.sources import Files, Source, open_source
 from indicial.data.split import split
 from indicial.data.tokenizers import MARK

@@ -25,8 +25,17 @@ from itertools import islice
 from pathlib import Path
 
 from indicial.compile.ground import private
-from indicial.data.documents import DOCUMENTS, Piece, kind_of, lines_are, pieces
-from indicial.data.reading import CHUNK, File, chunks, is_text
+from indicial.data.documents import (
+    CHUNK,
+    DOCUMENTS,
+    File,
+    Piece,
+    chunks,
+    is_text,
+    kind_of,
+    lines_are,
+    pieces,
+)
 from indicial.data.world import World, tables, world, worlds
 from indicial.program.messages import IndicialError
 

@@ -25,7 +25,7 @@ from indicial.compile.ground import private
 from indicial.compile.module.module import ProgramModule
 from indicial.data.corpus import Corpus, Data
 from indicial.data.documents import DOCUMENTS
-from indicial.data.making import write_tokens
+from indicial.data.prepare import write_tokens
 from indicial.data.sources import Files, Names, Sentences, open_source
 from indicial.data.tokenizers import Tokenizer
 from indicial.data.world import World

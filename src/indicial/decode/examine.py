@@ -31,9 +31,8 @@ import numpy as np
 from indicial.data.columns.batches import Columns, Held, Part
 from indicial.data.columns.binding import Bound, File, Slot, bind, uneven
 from indicial.data.columns.codings import Coding, Refused
-from indicial.data.columns.preparing import true_nats
+from indicial.data.columns.preparing import made_parts, true_nats
 from indicial.data.columns.tables import Bad, Table
-from indicial.data.columns.worlds import made_parts
 from indicial.data.tokenizers import Ints
 from indicial.data.world import tables
 from indicial.decode.answers import Answer, Answerer, Cells, Progress

@@ -38,8 +38,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 
-from indicial.decode.choose import Chooser, Flags, Floats, Ints, check_finite, logarithms
-from indicial.decode.settings import Continuation, Decoding, Ended, Lookout, repeats
+from indicial.decode.settings import (
+    Chooser,
+    Continuation,
+    Decoding,
+    Ended,
+    Flags,
+    Floats,
+    Ints,
+    Lookout,
+    check_finite,
+    logarithms,
+    repeats,
+)
 from indicial.decode.walker import Walker
 from indicial.program.messages import IndicialError
 

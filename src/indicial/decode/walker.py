@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from indicial.decode.choose import Floats, Ints
+from indicial.decode.settings import Floats, Ints
 from indicial.program.ir import Code
 from indicial.program.messages import IndicialError
 from indicial.tasks.predictions import prediction

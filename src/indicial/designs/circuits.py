@@ -50,7 +50,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from indicial.designs.arrays import Array
+from indicial.designs.design import Array
 from indicial.inspect.attention import attentions
 from indicial.inspect.subjects import NOTHING, readings
 from indicial.program import ir

@@ -19,12 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from indicial.designs.arrays import Array
-from indicial.designs.checking import fits
+from indicial.designs.checking import Case, Task, fits, named_task
 from indicial.designs.circuits import Circuits
 from indicial.designs.comparison import LITTLE, SAME, Comparison, Part
-from indicial.designs.tasks import Case, Task
-from indicial.designs.tasks import task as named_task
+from indicial.designs.design import Array
 from indicial.program.messages import IndicialError
 
 FREE = 0.01

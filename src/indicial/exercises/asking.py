@@ -44,7 +44,7 @@ from indicial.notation.syntax import (
 )
 from indicial.program.messages import IndicialError
 from indicial.program.sections import Block, divide
-from indicial.sheets.pieces import DESIGN, MARK
+from indicial.sheets.making import DESIGN, MARK
 
 _FENCE = re.compile(r"^(?:`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 _PARAGRAPH = re.compile(r"[^\n]*\S[^\n]*(?:\n[^\n]*\S[^\n]*)*")

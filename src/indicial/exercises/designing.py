@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from indicial.designs.checking import Check
+from indicial.designs.checking import Check, named_task
 from indicial.designs.circuits import circuits
 from indicial.designs.design import Design
+from indicial.designs.hand import written_design
 from indicial.designs.reasons import run_products
-from indicial.designs.tasks import task as named_task
-from indicial.designs.written import written_design
 from indicial.exercises.gaps import EMPTY, Exercise, Grade, Line, Unit
 from indicial.exercises.reading import LONGEST, cleaned
 from indicial.program.messages import IndicialError

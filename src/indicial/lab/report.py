@@ -29,9 +29,8 @@ from textwrap import wrap
 from typing import Any
 
 from indicial.data.world import world
-from indicial.decode.alternatives import with_alternatives
 from indicial.decode.settings import Decoding
-from indicial.decode.text import Speaker
+from indicial.decode.text import Speaker, with_alternatives
 from indicial.inspect.attention import Look, attend
 from indicial.inspect.attention_views import draw_attention, draw_on_picture
 from indicial.inspect.columns import Seen, column_subject

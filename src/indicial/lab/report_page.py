@@ -17,7 +17,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from indicial.decode.alternatives import Token, Written
+from indicial.decode.text import Token, Written
 from indicial.program.outputs import MADE
 
 STYLE = """\

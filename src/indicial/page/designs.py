@@ -62,7 +62,7 @@ def begin(question: protocol.AskDesign) -> protocol.DesignOf:
 
 
 def _matrices(design: Design, task: str) -> list[protocol.Matrix]:
-    from indicial.designs.tasks import TASKS
+    from indicial.designs.checking import TASKS
 
     features = [*design.tokens, *(f"p{n}" for n in range(design.sizes["P"]))]
     known = {"c": features, "o": TASKS[task].outputs}
@@ -136,7 +136,7 @@ def beside(question: protocol.AskBeside) -> protocol.Beside:
 
 
 def _products(found: Circuits, whose: str, task: str) -> list[protocol.Matrix]:
-    from indicial.designs.tasks import TASKS
+    from indicial.designs.checking import TASKS
 
     labels, outputs = found.labels, TASKS[task].outputs
     return [

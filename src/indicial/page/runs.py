@@ -202,8 +202,8 @@ def _remembered(made: Callable[[str], object], folder: str, step: int) -> object
 
 def generate(question: protocol.AskText) -> protocol.Made:
     """A text that goes on from a prompt, each token with what might have stood in its place."""
-    from indicial.decode.alternatives import with_alternatives
     from indicial.decode.settings import Decoding
+    from indicial.decode.text import with_alternatives
 
     if len(question["prompt"]) > LONGEST_PROMPT:
         raise IndicialError(f"a prompt has at most {LONGEST_PROMPT:,} characters")

@@ -17,9 +17,8 @@ from indicial.data.columns.batches import Columns
 from indicial.data.columns.binding import Slot
 from indicial.data.columns.preparing import open_columns, prepare_columns
 from indicial.data.corpus import Data
-from indicial.data.making import Cut
 from indicial.data.parts import checked_fraction
-from indicial.data.prepare import WORLD_SIZE, find_again, open_data, prepare_data
+from indicial.data.prepare import WORLD_SIZE, Cut, find_again, open_data, prepare_data
 from indicial.data.questions import is_text, looked_up
 from indicial.data.sources import is_gone
 from indicial.program.messages import IndicialError

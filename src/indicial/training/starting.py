@@ -27,7 +27,7 @@ from indicial.compile.module.module import ProgramModule
 from indicial.data.columns.batches import Columns, Variation
 from indicial.data.columns.binding import named
 from indicial.data.corpus import Data
-from indicial.data.making import Cut
+from indicial.data.prepare import Cut
 from indicial.data.questions import NAMES as QUESTIONS
 from indicial.data.questions import as_read
 from indicial.notation.parse import canonical_name

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from indicial.data.columns.binding import slots
-from indicial.data.columns.preparing import prepare_columns
-from indicial.data.columns.worlds import made_parts
+from indicial.data.columns.preparing import made_parts, prepare_columns
 from indicial.data.sources import is_gone, open_source
 from indicial.data.world import world_table
 from indicial.library.loading import load

@@ -10,8 +10,7 @@ from itertools import islice
 import pytest
 
 from indicial.data.world import world
-from indicial.data.world.grammar import Phrase, Rule
-from indicial.data.world.syntax import TOLD
+from indicial.data.world.grammar import TOLD, Phrase, Rule
 
 
 def test_there_are_enough() -> None:

@@ -7,7 +7,6 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from indicial.data.world.captions import captions, judge, vocabulary
 from indicial.data.world.drawing import (
     COLOURS,
     RADII,
@@ -19,7 +18,7 @@ from indicial.data.world.drawing import (
     holding,
     owners,
 )
-from indicial.data.world.scenes import HELD_OUT, PARTS, Scenes, entropy
+from indicial.data.world.scenes import HELD_OUT, PARTS, Scenes, captions, entropy, judge, vocabulary
 from indicial.program.messages import IndicialError
 
 ROWS = list(Scenes().rows("train", 60, seed=7))

@@ -43,7 +43,7 @@ from indicial.data.columns.codings import (
 )
 from indicial.data.columns.tables import Bad
 from indicial.data.columns.treebanks import is_tree
-from indicial.data.making import SAMPLE, Cut
+from indicial.data.prepare import SAMPLE, Cut
 from indicial.data.tokenizers import Ints, Tokenizer, make_tokenizer
 from indicial.program.messages import IndicialError
 

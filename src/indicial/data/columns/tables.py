@@ -32,8 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from indicial.data.columns import treebanks
-from indicial.data.documents import FIELD_MOST, OVER, kind_of, lines_of, separator, twice_in
-from indicial.data.reading import File
+from indicial.data.documents import FIELD_MOST, OVER, File, kind_of, lines_of, separator, twice_in
 from indicial.data.sources import missing
 from indicial.data.world import tables
 from indicial.program.inputs import memory

@@ -1,4 +1,14 @@
-"""Abstract syntax with probabilities: what may be said, before any words.
+"""What may be said in a world, and how likely: the rules, made from the facts.
+
+    Syntax(facts).expand(Phrase("fact", "masculine", "Hans Shaw", "born"))
+        →  choice(4, "born_in", born_in=Phrase("word", about="York")), …
+
+Two kinds of sentence take most of the room. Some speak of a person by name, and what they say is
+true: whoever knows the facts can foretell it. Others speak of anybody (`the farmers whom the tall
+doctor near the bridge visits admire themselves`), and whoever follows the grammar can foretell the
+forms. The rest tells of towns, animals and things. Sentences are independent of one another.
+
+Abstract syntax with probabilities: what may be said, before any words.
 
     grammar = Grammar(Phrase("sentence"), expand)
     derivation = grammar.sample(random.Random(1))
@@ -16,10 +26,13 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
+
+from indicial.data.world import lists
+from indicial.data.world.facts import Facts
 
 
 class Phrase(NamedTuple):
@@ -145,3 +158,271 @@ def _rule(phrase: Phrase, choice: Choice, total: float) -> Rule:
         tuple(choice.parts),
         tuple(choice.parts.values()),
     )
+
+
+DEEPEST = "2"
+"""How deep relative clauses go: those in a clause as deep as this have none of their own."""
+
+TOLD = {
+    "born": 5,
+    "lives_in": 4,
+    "works_as": 4,
+    "speaks": 3,
+    "plays": 3,
+    "likes": 3,
+    "owns": 4,
+    "keeps": 4,
+    "married_to": 2,
+    "friend_of": 2,
+    "self": 2,
+}
+"""What is told of a person, and how often."""
+
+BEINGS = {"common": 0.3, "masculine": 0.2, "feminine": 0.2, "plural": 0.3}
+"""The forms of those who have no name, and how often. The gender of a job's name is not known."""
+
+
+class Syntax:
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.start = Phrase("sentence")
+        self._categories = {
+            "sentence": self._sentence,
+            "person": self._person,
+            "telling": self._telling,
+            "fact": self._fact,
+            "remark": self._remark,
+            "anybody": self._anybody,
+            "being": self._being,
+            "such": self._such,
+            "doing": self._doing,
+            "deed": self._deed,
+            "place": self._place,
+            "site": self._site,
+            "town": self._town,
+            "animal": self._animal,
+            "thing": self._thing,
+        }
+
+    def expand(self, phrase: Phrase) -> Iterator[Choice]:
+        """The choices of a phrase. A phrase of any other category is a word of that category."""
+        if phrase.category in self._categories:
+            yield from self._categories[phrase.category](phrase)
+        elif phrase.about:
+            yield choice(1, phrase.about)
+        else:
+            yield from (choice(1, word) for word in self._words(phrase.category))
+
+    def _words(self, category: str) -> Sequence[str]:
+        words = {
+            "verb": lists.VERBS,
+            "caring": lists.CARE,
+            "handling": lists.HANDLING,
+            "adverb": lists.ADVERBS,
+            "adjective": lists.ADJECTIVES,
+            "state": lists.STATES,
+            "preposition": lists.PREPOSITIONS,
+            "landmark": lists.SITES,
+            "time": lists.TIMES,
+        }
+        return {"pet": self.facts.animals}.get(category) or self.facts.few(words[category])
+
+    def _sentence(self, _: Phrase) -> Iterator[Choice]:
+        facts = self.facts
+        fame = [(rank + 10) ** -0.5 for rank in range(len(facts.people))]
+        for person, weight in zip(facts.people, fame, strict=True):
+            about = Phrase("person", facts.value(person, "gender"), person)
+            yield choice(0.62 * weight / sum(fame), "person", all=about)
+        for form, share in BEINGS.items():
+            yield choice(0.26 * share, "remark", all=Phrase("remark", form))
+        kinds = (
+            ("town", 0.07, facts.towns),
+            ("animal", 0.02, facts.animals),
+            ("thing", 0.03, facts.things),
+        )
+        for category, share, subjects in kinds:
+            for subject in subjects:
+                about = Phrase(category, "", subject)
+                yield choice(share / len(subjects), category, all=about)
+
+    # People by name, and what is true of them.
+
+    def _person(self, phrase: Phrase) -> Iterator[Choice]:
+        """One fact, or two different ones: the first in a clause aside, or both side by side."""
+        _, form, person, _ = phrase
+        name = {"name": Phrase("name", "", person)}
+        anything = Phrase("telling", form, person)
+        yield choice(6, "tells", **name, fact=anything)
+        told = self._told(person)
+        for first, often in told.items():
+            fact, besides = (
+                Phrase("fact", form, person, first),
+                Phrase("telling", form, person, first),
+            )
+            for weight, how in ((7, "aside"), (3, "and")):
+                share = weight * often / sum(told.values())
+                yield choice(share, how, **name, first=fact, second=besides)
+        job, town = self._value(person, "works_as"), self._value(person, "born_in")
+        more = Phrase("telling", form, person, "works_as")
+        yield choice(3, "apposition", **name, job=job, town=town, fact=more)
+        for by, share in BEINGS.items():
+            other, deed = Phrase("anybody", by, "", DEEPEST), Phrase("deed", by)
+            yield choice(2 * share, "aside_whom", **name, other=other, deed=deed, fact=anything)
+
+    def _told(self, person: str, besides: str = "") -> dict[str, int]:
+        """What there is to tell of a person, besides what is told already, and how often."""
+        lacking = "" if self.facts.has(person, "married_to") else "married_to"
+        return {r: often for r, often in TOLD.items() if r not in (besides, lacking)}
+
+    def _telling(self, phrase: Phrase) -> Iterator[Choice]:
+        _, form, person, besides = phrase
+        for relation, often in self._told(person, besides).items():
+            yield choice(often, "telling", fact=Phrase("fact", form, person, relation))
+
+    def _value(self, subject: str, relation: str, category: str = "word", form: str = "") -> Phrase:
+        return Phrase(category, form, self.facts.value(subject, relation))
+
+    def _fact(self, phrase: Phrase) -> Iterator[Choice]:
+        """The ways to say a fact of a person, each with what it needs to know."""
+        _, form, person, relation = phrase
+
+        def say(weight: float, name: str, *relations: str, **parts: Phrase) -> Choice:
+            known = {r: self._value(person, r) for r in relations}
+            return choice(weight, name, **known, **parts)
+
+        match relation:
+            case "born":
+                yield say(4, "born_in", "born_in")
+                yield say(2, "born_in_year", "born_in", "born_year")
+                yield say(2, "born_year", "born_year")
+                yield say(2, "comes_from", "comes_from")
+            case "lives_in":
+                yield say(4, "lives_in", "lives_in")
+                yield say(1, "has_a_house", "lives_in")
+                yield say(1, "lives_near", "lives_in", landmark=Phrase("landmark"))
+            case "works_as":
+                yield say(2, "works_as", "works_as")
+                yield say(1, "is_a", "works_as")
+                yield say(2, "works_in", "works_as", "lives_in")
+            case "speaks":
+                yield say(2, "speaks", "speaks")
+                yield say(2, "learned", "learned")
+                yield say(2, "speaks_both", "speaks", "learned")
+            case "plays":
+                yield say(2, "plays", "plays")
+                yield say(2, "plays_every", "plays", time=Phrase("time"))
+            case "likes":
+                yield say(3, "likes", "likes")
+                yield say(1, "eats_every", "likes", time=Phrase("time"))
+            case "owns":
+                handling = Phrase("handling", form)
+                yield say(2, "owns", "owns", "owns_in_colour")
+                yield say(3, "handles", "owns", "owns_in_colour", verb=handling)
+            case "keeps":
+                yield say(2, "keeps", "keeps", "calls_it")
+                yield say(3, "cares_for", "keeps", "calls_it", verb=Phrase("caring", form))
+            case "married_to" | "friend_of":
+                other = self._value(person, relation, "name")
+                yield say(1, relation, other=other)
+            case "self":
+                yield say(1, "self", verb=Phrase("verb", form))
+
+    # Anybody.
+
+    def _remark(self, phrase: Phrase) -> Iterator[Choice]:
+        """A sentence on each noun that has the form."""
+        for noun in self._nouns(phrase.form):
+            subject = Phrase("being", phrase.form, noun, "0")
+            doing = Phrase("doing", phrase.form, noun, "0")
+            yield choice(1, "somebody", subject=subject, doing=doing)
+
+    def _nouns(self, form: str) -> list[str]:
+        facts = self.facts
+        nouns = [noun for noun in facts.nouns if form in (facts.value(noun, "gender"), "plural")]
+        return nouns + (facts.jobs if form in ("common", "plural") else [])
+
+    def _anybody(self, phrase: Phrase) -> Iterator[Choice]:
+        for noun in self._nouns(phrase.form):
+            being = Phrase("being", phrase.form, noun, phrase.limit)
+            yield choice(1, "anybody", being=being)
+
+    def _being(self, phrase: Phrase) -> Iterator[Choice]:
+        yield choice(1, "the", such=phrase._replace(category="such"))
+
+    def _such(self, phrase: Phrase) -> Iterator[Choice]:
+        """`tall doctor near the bridge`: one clause or place at most, so that all is plain."""
+        _, form, noun, depth = phrase
+        head = Phrase("noun", form, noun)
+        adjective, place = Phrase("adjective"), Phrase("place")
+        yield choice(6, "noun", noun=head)
+        yield choice(4, "adjective", adjective=adjective, noun=head)
+        yield choice(3, "at", noun=head, place=place)
+        yield choice(3, "adjective_at", adjective=adjective, noun=head, place=place)
+        if depth < DEEPEST:
+            often = 6 if depth == "0" else 2
+            doing = Phrase("doing", form, noun, deeper(depth))
+            yield choice(often, "who", noun=head, doing=doing)
+            for by, share in BEINGS.items():
+                other, deed = Phrase("anybody", by, "", deeper(depth)), Phrase("deed", by)
+                yield choice(2 * often * share, "whom", noun=head, other=other, deed=deed)
+
+    def _doing(self, phrase: Phrase) -> Iterator[Choice]:
+        """What somebody does. It may end in a clause about somebody else, so nothing follows it."""
+        _, form, noun, depth = phrase
+        deed = Phrase("deed", form)
+        for whom, share in BEINGS.items():
+            other = Phrase("anybody", whom, "", deeper(depth))
+            yield choice(5 * share, "does_to", deed=deed, other=other)
+        yield choice(2, "is_so", state=Phrase("state"))
+        if form != "common":
+            yield choice(4, "does_to_self", deed=deed)
+            yield choice(2, "cares", verb=Phrase("caring", form), animal=Phrase("pet", form))
+        if self.facts.has(noun, "does"):
+            yield choice(4, "job_place", works_in=self._value(noun, "works_in"))
+            verb = self._value(noun, "does", "verb", form)
+            yield choice(4, "job_deed", verb=verb, goods=self._value(noun, "does_it_to"))
+
+    def _deed(self, phrase: Phrase) -> Iterator[Choice]:
+        verb = Phrase("verb", phrase.form)
+        yield choice(2, "deed", verb=verb)
+        yield choice(1, "deed_when", adverb=Phrase("adverb"), verb=verb)
+
+    def _place(self, _: Phrase) -> Iterator[Choice]:
+        yield choice(1, "place", preposition=Phrase("preposition"), site=Phrase("site"))
+
+    def _site(self, _: Phrase) -> Iterator[Choice]:
+        landmark, towns = Phrase("landmark"), self.facts.towns
+        yield choice(1, "site", landmark=landmark)
+        for town in towns:
+            name = Phrase("word", "", town)
+            yield choice(1 / len(towns), "site_in", landmark=landmark, town=name)
+
+    # Towns, animals, things.
+
+    def _town(self, phrase: Phrase) -> Iterator[Choice]:
+        town = phrase.about
+        name = Phrase("word", "", town)
+        country = self._value(town, "lies_in")
+        language = self._value(country.about, "has_language")
+        yield choice(2, "lies_in", town=name, country=country)
+        yield choice(2, "famous_for", town=name, goods=self._value(town, "famous_for"))
+        yield choice(2, "mayor", town=name, mayor=self._value(town, "has_mayor", "name"))
+        yield choice(1, "spoken_in", language=language, town=name)
+
+    def _animal(self, phrase: Phrase) -> Iterator[Choice]:
+        for weight, form in ((1, "common"), (2, "plural")):
+            animal = Phrase("pet", form, phrase.about)
+            food = self._value(phrase.about, "eats")
+            place = self._value(phrase.about, "sleeps_in")
+            yield choice(weight, f"eats_{form}", animal=animal, food=food)
+            yield choice(weight, f"sleeps_{form}", animal=animal, place=place)
+
+    def _thing(self, phrase: Phrase) -> Iterator[Choice]:
+        thing = Phrase("word", "", phrase.about)
+        yield choice(1, "made_of", thing=thing, material=self._value(phrase.about, "made_of"))
+        yield choice(1, "kept_in", thing=thing, place=self._value(phrase.about, "kept_in"))
+
+
+def deeper(depth: str) -> str:
+    """The depth of a clause inside; at the deepest it is the same, for there is no clause in it."""
+    return str(min(int(depth) + 1, int(DEEPEST)))

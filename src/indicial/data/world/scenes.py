@@ -10,6 +10,16 @@ drawn from all that are true, so that its probability given the scene is known, 
 
 Four pairs of a colour and a shape are in no scene of the training part, though it has each with others; every scene of
 the part `new` has one of them.
+
+What can be said of a scene, how likely each of it is, and whether something is true of it.
+
+    said = captions(things)                       # all of it, the probabilities add up to 1
+    said[0].text, said[0].probability             →  ("a red circle left of two blue rings", 0.15)
+    judge("two red circles", things).true         →  False, since there is one
+
+A caption names every thing of the scene, with its number and colour, some with their size; one thing may be
+placed, and of two groups one may be said to be left of the other. But any statement of these forms that is true
+counts as true, whether it names everything or not. Numbers are exact: `a red circle` is false of two.
 """
 
 from __future__ import annotations
@@ -17,13 +27,251 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
 
-from indicial.data.world.captions import APART, captions, vocabulary
 from indicial.data.world.drawing import COLOURS, RADII, SHAPES, SIZE, Thing, draw
 from indicial.program.messages import IndicialError
+
+NUMBERS = ("a", "two", "three")
+RELATIONS = {
+    "left of": (0, 1),
+    "right of": (0, -1),
+    "above": (1, 0),
+    "below": (-1, 0),
+}
+"""The way from the one to the other, down and across."""
+APART = 5.0
+"""Points by which one thing must be left of another for this to be said."""
+PLACES = {
+    (0, 0): "in the top left", (0, 1): "at the top", (0, 2): "in the top right",
+    (1, 0): "on the left", (1, 1): "in the middle", (1, 2): "on the right",
+    (2, 0): "in the bottom left", (2, 1): "at the bottom", (2, 2): "in the bottom right",
+}  # fmt: skip
+RELATED = PLACED = 0.6
+"""How often a relation is told, or a place, where one could be."""
+
+
+@dataclass(frozen=True)
+class Caption:
+    words: tuple[str, ...]
+    probability: float
+    meant: tuple[tuple[int, ...], ...]
+    """For each word the numbers of the things that it speaks of, counted from 0."""
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    true: bool
+    why: str = ""
+    """What is wrong with it."""
+    complete: bool = False
+    """Whether it names all there is."""
+    meant: tuple[tuple[int, ...], ...] = field(default=())
+    """As in a caption, as far as the things are there."""
+
+    def __bool__(self) -> bool:
+        return self.true
+
+
+def vocabulary() -> list[str]:
+    """All words of captions."""
+    words = [
+        *NUMBERS,
+        *COLOURS,
+        *RADII,
+        *SHAPES,
+        *map(_plural, SHAPES),
+        *RELATIONS,
+        *PLACES.values(),
+    ]
+    return sorted({word for phrase in [*words, "and", ","] for word in phrase.split()})
+
+
+def third(place: float) -> int:
+    """0, 1 or 2: in which third of the picture a place is."""
+    return min(2, int(3 * (place + 0.5) / SIZE))
+
+
+def related(relation: str, one: Thing, other: Thing) -> bool:
+    down, across = RELATIONS[relation]
+    way = down * (other.row - one.row) + across * (other.column - one.column)
+    return way >= APART
+
+
+# ---------------------------------------------------------------------- what is said
+
+
+def captions(things: Sequence[Thing]) -> list[Caption]:
+    """All captions of a scene with their probabilities."""
+    groups = _groups(things)
+    orders = list(permutations(groups))
+    found = []
+    for order, sizes in product(orders, product((False, True), repeat=len(groups))):
+        share = 1 / len(orders) / 2 ** len(groups)
+        named = [_named(group, things, size) for group, size in zip(order, sizes, strict=True)]
+        for weight, joined in _joined(order, named, things):
+            words = tuple(word for word, _ in joined)
+            found.append(Caption(words, share * weight, tuple(meant for _, meant in joined)))
+    return found
+
+
+_Phrase = list[tuple[str, tuple[int, ...]]]
+"""Words with what they speak of."""
+
+
+def _groups(things: Sequence[Thing]) -> list[tuple[int, ...]]:
+    """The numbers of things that are alike."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for number, thing in enumerate(things):
+        found.setdefault((thing.colour, thing.shape), []).append(number)
+    return [tuple(group) for group in found.values()]
+
+
+def _named(group: tuple[int, ...], things: Sequence[Thing], size: bool) -> _Phrase:
+    thing = things[group[0]]
+    noun = thing.shape if len(group) == 1 else _plural(thing.shape)
+    words = [NUMBERS[len(group) - 1], *([thing.size] if size else []), thing.colour, noun]
+    return [(word, group) for word in words]
+
+
+def _plural(noun: str) -> str:
+    return noun + ("es" if noun.endswith("s") else "s")
+
+
+def _joined(
+    order: Sequence[tuple[int, ...]], named: Sequence[_Phrase], things: Sequence[Thing]
+) -> Iterator[tuple[float, _Phrase]]:
+    """Phrases as a caption: a list, or with a place, or with a relation."""
+
+    def plain(text: str) -> _Phrase:
+        return [(word, ()) for word in text.split()]
+
+    listed: _Phrase = list(named[0])
+    for number, phrase in enumerate(named[1:], 2):
+        listed += plain("and" if number == len(named) else ",") + phrase
+    others: list[_Phrase] = []
+    share = 0.0
+    if len(order) == 1 and len(order[0]) == 1:
+        thing = things[order[0][0]]
+        others = [named[0] + plain(PLACES[third(thing.row), third(thing.column)])]
+        share = PLACED
+    elif len(order) == 2:
+        told = [r for r in RELATIONS if _all_related(r, order[0], order[1], things)]
+        others = [named[0] + plain(relation) + named[1] for relation in told]
+        share = RELATED if others else 0.0
+    yield 1 - share, listed
+    for phrase in others:
+        yield share / len(others), phrase
+
+
+def _all_related(
+    relation: str, ones: Sequence[int], others: Sequence[int], things: Sequence[Thing]
+) -> bool:
+    return all(related(relation, things[a], things[b]) for a in ones for b in others)
+
+
+# ---------------------------------------------------------------------- whether it is true
+
+
+def judge(text: str, things: Sequence[Thing]) -> Judgement:
+    """Whether a text is a caption that is true of the things."""
+    words = text.split()
+    reader = _Reader(words, things)
+    fault = reader.read()
+    complete = len({n for meant in reader.meant for n in meant}) == len(things)
+    return Judgement(not fault, fault, not fault and complete, tuple(reader.meant))
+
+
+class _Reader:
+    """Reads a caption from the left; the first thing that is wrong is told."""
+
+    def __init__(self, words: Sequence[str], things: Sequence[Thing]) -> None:
+        self.words, self.things = words, things
+        self.at = 0
+        self.meant: list[tuple[int, ...]] = [()] * len(words)
+
+    def read(self) -> str:
+        """What is wrong, or nothing."""
+        fault, first = self._phrase()
+        if fault or self.at == len(self.words):
+            return fault
+        rest = " ".join(self.words[self.at :])
+        if rest in PLACES.values():
+            return self._placed(rest, first)
+        relation = next((r for r in RELATIONS if f"{rest} ".startswith(f"{r} ")), None)
+        if relation is not None:
+            self.at += len(relation.split())
+            fault, second = self._phrase()
+            if fault or self.at < len(self.words):
+                return fault or f"it goes on with {self.words[self.at]}"
+            if not set(first) & set(second) and _all_related(relation, first, second, self.things):
+                return ""
+            return f"not {relation}"
+        return self._listed(first)
+
+    def _listed(self, seen: tuple[int, ...]) -> str:
+        joint = ""
+        while self.at < len(self.words):
+            if joint == "and" or self.words[self.at] not in ("and", ","):
+                return f"it goes on with {self.words[self.at]}"
+            joint = self.words[self.at]
+            self.at += 1
+            fault, more = self._phrase()
+            if fault:
+                return fault
+            if set(more) & set(seen):
+                return "something is named twice"
+            seen = (*seen, *more)
+        return "" if joint == "and" else "a list ends in and"
+
+    def _placed(self, where: str, named: tuple[int, ...]) -> str:
+        thing = self.things[named[0]]
+        if len(named) == 1 and PLACES[third(thing.row), third(thing.column)] == where:
+            return ""
+        return f"not {where}"
+
+    def _phrase(self) -> tuple[str, tuple[int, ...]]:
+        """`two small red rings`: what is wrong, and the things that are meant."""
+        start = self.at
+        number = self._next(NUMBERS)
+        size = self._next(tuple(RADII))
+        colour = self._next(tuple(COLOURS))
+        one = number == "a"
+        nouns = SHAPES if one else tuple(map(_plural, SHAPES))
+        noun = self._next(nouns)
+        said = " ".join(self.words[start : self.at])
+        if not (number and colour and noun):
+            missing = self.words[self.at] if self.at < len(self.words) else "the end"
+            return f"{missing} cannot come after {said or 'nothing'}", ()
+        shape = SHAPES[nouns.index(noun)]
+        found = tuple(
+            n
+            for n, thing in enumerate(self.things)
+            if (thing.colour, thing.shape) == (colour, shape) and size in ("", thing.size)
+        )
+        self.meant[start : self.at] = [found] * (self.at - start)
+        if len(found) != NUMBERS.index(number) + 1:
+            return f"not {said}: there {_count(len(found))}", found
+        return "", found
+
+    def _next(self, among: Sequence[str]) -> str:
+        if self.at < len(self.words) and self.words[self.at] in among:
+            self.at += 1
+            return self.words[self.at - 1]
+        return ""
+
+
+def _count(number: int) -> str:
+    return "is none" if not number else "is one" if number == 1 else f"are {number}"
+
 
 PARTS = ("train", "validation", "new")
 HELD_OUT = (("red", "cross"), ("blue", "triangle"), ("green", "ring"), ("yellow", "square"))

@@ -30,9 +30,8 @@ from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
 from indicial.data.world.facts import RECIPES, Fact, Facts, Recipe, make_facts
-from indicial.data.world.grammar import Derivation, Grammar, Phrase, Rule
+from indicial.data.world.grammar import Derivation, Grammar, Phrase, Rule, Syntax
 from indicial.data.world.rendering import Dependency, Rendering, english
-from indicial.data.world.syntax import Syntax
 from indicial.program.messages import IndicialError
 
 Stack = tuple["str | Phrase", ...]
