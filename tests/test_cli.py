@@ -92,9 +92,9 @@ def test_a_size_takes_a_number(
 ) -> None:
     status, _, err = run(capsys, command, model, "--set", "J=abc")
     assert status == 2
-    assert "--set J=abc: J is a size, which takes a whole number from 1" in err
+    assert "--set J=abc: J is a size of the model, a whole number from 1" in err
     status, _, err = run(capsys, command, model, "--set", "J=0.5")
-    assert status == 2 and "--set J=0.5: a size is a whole number from 1" in err
+    assert status == 2 and "--set J=0.5: J is a size of the model, a whole number from 1" in err
     status, _, err = run(capsys, command, model, "--set", "J=2", "--set", "J=3")
     assert status == 2 and "--set says J twice" in err
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from indicial import IndicialError, load
+from indicial.library.loading import told_apart
 from indicial.tasks.predictions import Probe, prediction, probe
-from indicial.tasks.programs import told_apart, trainable
+from indicial.tasks.programs import trainable
 from indicial.tasks.task import loss_terms
 
 
@@ -58,7 +59,7 @@ def test_sizes_constants_and_holes() -> None:
 
 
 def test_a_whole_number_may_be_a_constant() -> None:
-    assert told_apart(load("focus"), {"λ": "2", "K": "2"}) == ({"K": 2}, {"λ": "2"}, {})
+    assert told_apart([load("focus")], {"λ": "2", "K": "2"}) == ({"K": 2}, {"λ": "2"}, {})
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_a_whole_number_may_be_a_constant() -> None:
         ("transformer focus", {"λ": "much"}, None, "--set λ=much: λ is a constant of the equations, a number"),
         ("transformer focus", {"lambda": "nan"}, None, "--set lambda=nan: lambda is a constant"),
         ("transformer focus", {"λ": "1e999"}, None, "λ is a constant of the equations"),
-        ("focus ugrnn", {"μ": "0.5"}, None, "not a constant of the program (λ)"),
+        ("focus ugrnn", {"μ": "0.5"}, None, "not a constant of the equations (λ)"),
         ("ugrnn", {"Q": "5"}, None, "has no size Q; its sizes are T, V, J"),
         ("ugrnn", {"CELL": "gru"}, None, "no hole CELL"),
         ("stacked", {"CELL": "gruu"}, None, "unknown model gruu"),

@@ -9,8 +9,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -20,9 +19,6 @@ from indicial.program.messages import IndicialError
 if TYPE_CHECKING:
     from indicial.program.program import Program
     from indicial.training.options import Option
-
-
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 class Parser(argparse.ArgumentParser):
@@ -143,7 +139,7 @@ def choosing(parser: argparse.ArgumentParser) -> None:
 
 def stretch(options: argparse.Namespace) -> dict[str, Any]:
     """What was chosen, as `load_document` takes it."""
-    found = {name: getattr(options, name) for name in ("section", "first", "last")}
+    found = {name: getattr(options, name, "") for name in ("section", "first", "last")}
     if found["section"] and (found["first"] or found["last"]):
         raise IndicialError("--section chooses one section, so not with --from or --to")
     return {name: title for name, title in found.items() if title}
@@ -157,55 +153,41 @@ def filling(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def settings(options: argparse.Namespace) -> tuple[dict[str, str], dict[str, str]]:
-    """`--set J=256 --set CELL=lstm` → ({"J": "256"}, {"CELL": "lstm"}): numbers, and words."""
-    numbers: dict[str, str] = {}
-    fills: dict[str, str] = {}
-    for setting in options.settings:
-        name, value = pair(setting, "--set")
-        if name in numbers or name in fills:
-            raise IndicialError(f"--set says {name} twice: keep one of them")
-        (numbers if _NUMBER.fullmatch(value) else fills)[name] = value
-    return numbers, fills
-
-
-def with_constants(
-    programs: Sequence[Program], numbers: Mapping[str, str]
-) -> tuple[list[Program], dict[str, int]]:
-    """The programs with those numbers that are constants of theirs, and the rest as sizes."""
-    from indicial.notation.parse import canonical_name
+def with_settings(
+    options: argparse.Namespace, read: Callable[[dict[str, str]], list[list[Program]]]
+) -> tuple[list[list[Program]], dict[str, int]]:
+    """What `read` gives with holes filled as `--set` says, and constants set; and the sizes that it says."""
+    from indicial.library.loading import told_apart
     from indicial.program.names.fills import declared_constants
 
-    declared = [declared_constants(program.written) for program in programs]
-    constants = {n: v for n, v in numbers.items() if any(canonical_name(n) in d for d in declared)}
-    sizes: dict[str, int] = {}
-    for name, value in numbers.items():
-        if name not in constants:
-            if value.isdigit() and len(value) > 9:
-                raise IndicialError(f"--set {name}={value}: a size is at most {10**9 - 1:,}")
-            if not value.isdigit() or not int(value):
-                known = ", ".join(dict.fromkeys(n for d in declared for n in d))
-                raise IndicialError(
-                    f"--set {name}={value}: a size is a whole number from 1, and {name} is not a constant "
-                    f"of the equations{f' ({known})' if known else ''}"
-                )
-            sizes[name] = int(value)
-    made = []
-    for program, own in zip(programs, declared, strict=True):
-        mine = {n: v for n, v in constants.items() if canonical_name(n) in own}
-        made.append(program.with_constants(mine) if mine else program)
-    return made, sizes
+    given: dict[str, str] = {}
+    for word in options.settings:
+        name, value = pair(word, "--set")
+        if given.setdefault(name, value) != value:
+            raise IndicialError(f"--set says {name} twice: keep one of them")
+    documents = read({})
+    sizes, constants, fills = told_apart([p for d in documents for p in d], given)
+
+    def with_constants(program: Program) -> Program:
+        own = declared_constants(program.written) if constants else ()
+        mine = {name: value for name, value in constants.items() if name in own}
+        return program.with_constants(mine) if mine else program
+
+    documents = read(fills) if fills else documents
+    return [[with_constants(program) for program in one] for one in documents], sizes
 
 
-def check_fills(programs: Sequence[Program], fills: Mapping[str, str]) -> None:
-    """`--set J=abc`: J is a size and no hole. `programs` are those to fill, as they were before."""
-    from indicial.notation.parse import canonical_name
+def read_programs(
+    options: argparse.Namespace, names: Sequence[str], join: bool = False
+) -> tuple[list[list[Program]], dict[str, int]]:
+    """The programs of each text that is named, or all as one; and the sizes that `--set` says."""
+    from indicial.library.loading import load, load_document
 
-    for name, value in fills.items():
-        known = {size for program in programs for size in program.analysis.code.sizes}
-        holes = {hole for program in programs for hole in program.holes}
-        if (name in known or canonical_name(name) in known) and name not in holes:
-            raise IndicialError(
-                f"--set {name}={value}: {name} is a size, which takes a whole number from 1, "
-                f"such as {name}=64"
-            )
+    chosen = stretch(options)
+
+    def read(fills: dict[str, str]) -> list[list[Program]]:
+        if join:
+            return [[load(*names, fills=fills)]]
+        return [load_document(name, fills=fills, **chosen) for name in names]
+
+    return with_settings(options, read)

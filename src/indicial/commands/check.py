@@ -18,16 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import (
-    Commands,
-    check_fills,
-    choosing,
-    command,
-    filling,
-    settings,
-    stretch,
-    with_constants,
-)
+from indicial.commands.arguments import Commands, choosing, command, filling, read_programs
 from indicial.editor.formats import FORMATS, shown
 from indicial.program.messages import IndicialError
 
@@ -106,21 +97,11 @@ def _positive(text: str) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from indicial.library.loading import load, load_document
     from indicial.program.messages import IndicialError, Message, in_order
 
-    numbers, fills = settings(options)
     files = [file for name in options.files for file in _files(name)]
-    if options.join:
-        check_fills([load(*files)] if fills else [], fills)
-        documents = [[load(*files, fills=fills)]]
-    else:
-        chosen = stretch(options)
-        check_fills([p for f in files if fills for p in load_document(f, **chosen)], fills)
-        documents = [load_document(f, fills=fills, **chosen) for f in files]
-    programs, sizes = with_constants([p for document in documents for p in document], numbers)
-    rest = iter(programs)
-    documents = [[next(rest) for _ in document] for document in documents]
+    documents, sizes = read_programs(options, files, options.join)
+    programs = [program for document in documents for program in document]
     known = {name for program in programs for name in program.analysis.code.sizes}
     for name in sizes:
         if name not in known:

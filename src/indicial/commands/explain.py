@@ -21,15 +21,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from indicial.commands.arguments import (
     Commands,
-    check_fills,
     check_outputs,
     choosing,
     command,
     filling,
     forcing,
-    settings,
+    read_programs,
     stretch,
-    with_constants,
+    with_settings,
 )
 from indicial.program.messages import IndicialError
 from indicial.program.terminal import raw
@@ -111,8 +110,7 @@ def add(commands: Commands[Any]) -> None:
 def _explain(options: argparse.Namespace) -> int:
     from indicial.program.explain.explain import explain
 
-    numbers, fills = settings(options)
-    programs, given = with_constants(_programs(options.what, fills, stretch(options)), numbers)
+    programs, given = _programs(options, options.what)
     good = [p for p in programs if not p.errors]
     sizes = _shared_out(good, given)
     if options.graph and good:
@@ -171,22 +169,15 @@ def _show_pages(options: argparse.Namespace, programs: Sequence[Program]) -> Non
 
 
 def _programs(
-    what: Sequence[str], fills: dict[str, str], chosen: dict[str, Any] | None = None
-) -> list[Program]:
+    options: argparse.Namespace, what: Sequence[str]
+) -> tuple[list[Program], dict[str, int]]:
     """One program of several texts, or all programs of one; those without equations left out."""
-    from indicial.library.loading import load, load_document
-
-    if len(what) > 1:
-        check_fills([load(*what)] if fills else [], fills)
-        programs = [load(*what, fills=fills)]
-    else:
-        check_fills(load_document(what[0], **(chosen or {})) if fills else [], fills)
-        programs = load_document(what[0], fills=fills, **(chosen or {}))
+    (programs,), sizes = read_programs(options, what, join=len(what) > 1)
     found = [p for p in programs if p.equations or p.errors]
     if not found:
         reasons = [f"line {s.span.line}: {s.reason}" for p in programs for s in p.skipped[:3]]
         raise IndicialError(f"no equations in {what[0]}" + "".join(f"\n  {r}" for r in reasons))
-    return found
+    return found, sizes
 
 
 def _shared_out(programs: Sequence[Program], given: dict[str, int]) -> list[dict[str, int]]:
@@ -248,20 +239,17 @@ def _show_mistakes(programs: Sequence[Program], where: TextIO | None = None) -> 
 
 def _try(options: argparse.Namespace) -> int:
     from indicial.inspect.trial import trial
-    from indicial.paste import pasted
+    from indicial.paste import pasted, written
     from indicial.program.explain.explain import equations
 
-    numbers, fills = settings(options)
-    what = options.what
-    if what is None or what == "-":
-        text, where = pasted(sys.stdin, only_stdin=what == "-")
+    text = options.what
+    if text is None or text == "-":
+        text, where = pasted(sys.stdin, only_stdin=text == "-")
         print(f"from {where}:\n")
-        programs = [_filled(text, fills)]
-    elif "=" in what or "\n" in what or "~" in what:
-        programs = [_filled(what, fills)]
+    if text is not options.what or "=" in text or "\n" in text or "~" in text:
+        (programs,), given = with_settings(options, lambda fills: [[written(text, fills)]])
     else:
-        programs = _programs([what], fills)
-    programs, given = with_constants(programs, numbers)
+        programs, given = _programs(options, [text])
     good = [p for p in programs if not p.errors]
     if not any(p.equations for p in programs) and len(good) == len(programs):
         raise IndicialError(
@@ -279,14 +267,6 @@ def _try(options: argparse.Namespace) -> int:
         print("\n".join([*lines, ""]), file=raw(sys.stdout))
     _show_mistakes(programs)
     return 0 if len(good) == len(programs) else 1
-
-
-def _filled(text: str, fills: dict[str, str]) -> Program:
-    from indicial.paste import written
-
-    if fills:
-        check_fills([written(text, {})], fills)
-    return written(text, fills)
 
 
 def _show_warnings(program: Program) -> None:
@@ -330,14 +310,16 @@ def _plot(options: argparse.Namespace) -> int:
 
     if options.draws is not None and options.draws < 1:
         raise IndicialError("at least one draw is needed")
-    numbers, fills = settings(options)
-    out = Path(options.out or "plot.png")
-    programs = load_document(options.file, **stretch(options))
-    if options.quantity:
-        asked = "".join(f"plot of {one}\n" for one in options.quantity)
-        source = programs if stretch(options) else [options.file]
-        programs = [load(one, asked, fills=fills) for one in source]
-    programs, sizes = with_constants(programs, numbers)
+    out, chosen = Path(options.out or "plot.png"), stretch(options)
+    asked = "".join(f"plot of {one}\n" for one in options.quantity)
+
+    def read(fills: dict[str, str]) -> list[list[Program]]:
+        if not asked:
+            return [load_document(options.file, fills=fills, **chosen)]
+        source = load_document(options.file, **chosen) if chosen else [options.file]
+        return [[load(one, asked, fills=fills) for one in source]]
+
+    (programs,), sizes = with_settings(options, read)
     errors = [m for program in programs if plots(program) for m in program.errors]
     for message in errors:
         print(message.render(), end="\n\n")

@@ -10,7 +10,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -27,7 +29,7 @@ from indicial.notation.documents import (
     read_text,
 )
 from indicial.notation.faults import Fault, Skipped
-from indicial.notation.parse import Parsed, parse_text
+from indicial.notation.parse import Parsed, canonical_name, parse_text
 from indicial.notation.sentences import Prose, contradictions
 from indicial.notation.source import Span
 from indicial.notation.syntax import Statement
@@ -36,11 +38,13 @@ from indicial.program.checks.written_names import Heading
 from indicial.program.messages import IndicialError, Message, refused
 from indicial.program.names.batches import without_batch
 from indicial.program.names.cells import Resolver
-from indicial.program.names.fills import hole, is_word, no_hole
+from indicial.program.names.fills import declared_constants, hole, is_word, no_hole
 from indicial.program.program import Fill, Mend, Program
 from indicial.program.sections import Block, Part, chosen, divide, under_headings
 from indicial.program.settling import settle
 
+WHOLE = re.compile(r"[0-9]{1,9}")
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _NAMES = {"tex": "text.tex", "prose": "text.md"}
 """What a text that is no file is called, by its looks."""
 
@@ -312,6 +316,44 @@ def programs(
     for program in made:
         program.amend = amend
     return made
+
+
+def told_apart(
+    programs: Sequence[Program], given: Mapping[str, str], heads: Sequence[str] = ()
+) -> tuple[dict[str, int], dict[str, str | float], dict[str, str]]:
+    """`--set J=256 --set λ=0.1 --set CELL=lstm` → sizes, constants, what fills holes.
+
+    `heads` are sizes that the programs get from what they will be joined with.
+    """
+    sizes: dict[str, int] = {}
+    constants: dict[str, str | float] = {}
+    fills: dict[str, str] = {}
+    declared = list(dict.fromkeys(n for p in programs for n in declared_constants(p.written)))
+    known = {*heads, *(size for program in programs for size in program.analysis.code.sizes)}
+    for name, value in given.items():
+        key, number = canonical_name(name), NUMBER.fullmatch(value)
+        if key in declared:
+            if not number or not math.isfinite(float(value)):
+                raise IndicialError(
+                    f"--set {name}={value}: {name} is a constant of the equations, a number such as 0.01"
+                )
+            constants[key] = value
+        elif WHOLE.fullmatch(value) and int(value):
+            sizes[name] = int(value)
+        # A word in capitals is a hole, which is asked for nothing: it may have to be filled first.
+        elif key in known and not (len(key) > 1 and key.isupper()):
+            raise IndicialError(
+                f"--set {name}={value}: {name} is a size of the model, a whole number from 1 to 999,999,999"
+            )
+        elif number:
+            listed = f" ({', '.join(declared)})" if declared else ""
+            raise IndicialError(
+                f"--set {name}={value}: {name} is not a constant of the equations{listed}, and a size is "
+                "a whole number from 1 to 999,999,999"
+            )
+        else:
+            fills[name] = value
+    return sizes, constants, fills
 
 
 def resolve(name: str) -> list[Statement] | None:

@@ -22,7 +22,6 @@ defined last.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -30,21 +29,15 @@ from dataclasses import dataclass, field
 
 from indicial import library
 from indicial.compile.module.sizes import parameters
-from indicial.library.loading import load
-from indicial.notation.parse import canonical_name
+from indicial.library.loading import load, told_apart
 from indicial.notation.printers import name_key
 from indicial.notation.syntax import Index, Name
 from indicial.program.ir import Code, Read, Tensor
 from indicial.program.meaning.arrays import BATCH
 from indicial.program.messages import IndicialError
-from indicial.program.names.fills import declared_constants
 from indicial.program.program import Program
 from indicial.tasks.predictions import LENGTH, Prediction, prediction, probe, token_inputs
 
-WHOLE = re.compile(r"[0-9]+")
-NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-MOST = 10**9
-"""No size is so large."""
 HEADS = ("T", "V")
 """Sizes that a cell may get from the text it is joined with."""
 
@@ -73,7 +66,7 @@ def trainable(
     if not written.equations and not written.errors:
         named = [one.title if isinstance(one, Program) else str(one) for one in what]
         raise IndicialError(f"there are no equations in {', '.join(named)}")
-    sizes, constants, fills = told_apart(written, given or {})
+    sizes, constants, fills = told_apart([written], given or {}, HEADS)
     program = load(*what, fills=fills, constants=constants, one_example=True)
     head = _head(program.code, task)
     if head:
@@ -107,51 +100,6 @@ def _check_once(what: Sequence[str | os.PathLike[str] | Program]) -> None:
                 f"Layers of a cell: stacked --set CELL=ugrnn --set L=2; models side by side: "
                 "indicial compare"
             )
-
-
-def told_apart(
-    program: Program, given: Mapping[str, str]
-) -> tuple[dict[str, int], dict[str, str | float], dict[str, str]]:
-    """`--set J=256 --set λ=0.1 --set CELL=lstm` → sizes, constants, what fills holes."""
-    sizes: dict[str, int] = {}
-    constants: dict[str, str | float] = {}
-    fills: dict[str, str] = {}
-    declared = declared_constants(program.written)
-    for name, value in given.items():
-        key = canonical_name(name)
-        if key in declared:
-            constants[key] = _constant(name, value)
-        elif WHOLE.fullmatch(value) and 0 < int(value) < MOST:
-            sizes[name] = int(value)
-        elif _is_size(program, key):
-            raise IndicialError(
-                f"--set {name}={value}: {name} is a size of the model, a whole number from 1 to "
-                f"{MOST - 1:,}"
-            )
-        elif NUMBER.fullmatch(value):
-            known = f" ({', '.join(declared)})" if declared else ""
-            raise IndicialError(
-                f"--set {name}={value}: {name} is not a constant of the program{known}, and a size is "
-                "a whole number from 1"
-            )
-        else:
-            fills[name] = value
-    return sizes, constants, fills
-
-
-def _constant(name: str, value: str) -> str:
-    if not (NUMBER.fullmatch(value) and math.isfinite(float(value))):
-        raise IndicialError(
-            f"--set {name}={value}: {name} is a constant of the equations, a number such as 0.01"
-        )
-    return value
-
-
-def _is_size(program: Program, name: str) -> bool:
-    """A word in capitals is a hole, which is asked for nothing: it may have to be filled first."""
-    if len(name) > 1 and name.isupper():
-        return False
-    return name in HEADS or name in program.code.sizes
 
 
 # ---------------------------------------------------------------------- heads
