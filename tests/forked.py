@@ -22,7 +22,7 @@ import sys
 PRELOADED = (
     "torch", "numpy", "matplotlib.figure", "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_svg", "rich.console", "safetensors.torch", "tokenizers", "yaml",
-    "indicial.lab.child", "indicial.claims.trying", "indicial.export.torch_file",
+    "indicial.lab.pool", "indicial.claims.trying", "indicial.export.torch_file",
     "indicial.compile.module.module", "indicial.designs.comparison", "indicial.lab.pool",
     "indicial.training.curves",
 )  # fmt: skip

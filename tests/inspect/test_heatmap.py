@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from indicial.inspect.heatmap import heatmap
+from indicial.inspect.trial import heatmap
 from indicial.program.messages import columns
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")

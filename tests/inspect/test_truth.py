@@ -16,7 +16,7 @@ from indicial.data.world.drawing import owners
 from indicial.data.world.phrasebook import AlignmentScore, read_links
 from indicial.inspect.attention import Look, Side, attend
 from indicial.inspect.attention_views import draw_on_picture, lit, picture_blocks
-from indicial.inspect.columns import column_subject
+from indicial.inspect.subjects import column_subject
 from indicial.inspect.truth import Said, by_length, true_of, truth_page
 from indicial.program.messages import IndicialError
 from indicial.training.run import Run

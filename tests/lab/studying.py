@@ -6,7 +6,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from indicial.lab import child
+from indicial.lab import pool
 from indicial.lab.pool import Outcome, Sender
 from indicial.lab.results import Result
 from indicial.lab.trials import Trial
@@ -17,7 +17,7 @@ def train_here(trials: Sequence[Trial], workers: int, view: View) -> dict[str, O
     """What `run_trials` does, without processes."""
     found = {}
     for trial in trials:
-        child._run(trial.to_json(), Sender(io.BytesIO()))
+        pool._run(trial.to_json(), Sender(io.BytesIO()))
         found[trial.label] = Outcome(Result.read(trial.folder))
         assert asdict(trial.settings)["out"] == str(trial.folder)
     return found

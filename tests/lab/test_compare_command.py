@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from indicial.cli import main
-from indicial.lab import child, pool
+from indicial.lab import pool
 from indicial.lab.pool import Sender, received
 from indicial.lab.results import Result
 from indicial.lab.views import ending
@@ -117,7 +117,7 @@ def test_standard_input(
     piped = Run.open("c/gru-2k-seed-0").description
     assert piped.settings["data"] == ["-"] and piped.data["name"] == "standard input"
     settings = {"model": ["rnn"], "data": ["text.txt"], "max_steps": 1, "set": {"J": 4}}
-    child._run(
+    pool._run(
         {"model": "rnn", "asked": 2000, "settings": settings | {"out": "file"}},
         Sender(io.BytesIO()),
     )
@@ -160,14 +160,14 @@ def test_stopped_while_it_is_measured(here: Path, monkeypatch: pytest.MonkeyPatc
 
     def result() -> Result:
         file = io.BytesIO()
-        child._run(told, Sender(file))
+        pool._run(told, Sender(file))
         file.seek(0)
         *_, (_, (result,)) = received(file)
         assert isinstance(result, Result)
         return result
 
     with monkeypatch.context() as stopping:
-        stopping.setattr(child, "train", train_and_stop)
+        stopping.setattr(pool, "train", train_and_stop)
         stopped = result()
     assert (stopped.step, stopped.of, stopped.finished) == (3, 3, False)
     (trial,) = trials("rnn")

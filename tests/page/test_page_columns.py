@@ -13,7 +13,7 @@ from indicial.cli import main
 from indicial.data.world import world_table
 from indicial.data.world.phrasebook import read_links
 from indicial.decode.answers import Answerer
-from indicial.inspect.arcs import Link, heads_of
+from indicial.inspect.pictures import Link, heads_of
 from indicial.page import runs
 from indicial.page.protocol import QUESTIONS
 from indicial.page.wire import answer, checked

@@ -12,8 +12,7 @@ from indicial.compile.module.module import ProgramModule
 from indicial.data.corpus import Corpus, Data
 from indicial.data.tokenizers import make_tokenizer
 from indicial.tasks.language import Language
-from indicial.tasks.programs import trainable
-from indicial.tasks.registry import make_task
+from indicial.tasks.programs import make_task, trainable
 from indicial.training.equations import Equations
 from indicial.training.run import Description, Run
 from indicial.training.settings import Choices

@@ -3,7 +3,7 @@
 import pytest
 
 import indicial
-from indicial.training.matrices import matrices
+from indicial.training.roles import matrices
 
 T = "input x[t,k]\n"
 

@@ -91,7 +91,7 @@ def _shower(
 ) -> Callable[[Cells, Answer], str]:
     """How an answer is written: as it is, as a sentence of CoNLL-U, or as arcs above its words."""
     from indicial.data.columns.treebanks import written
-    from indicial.inspect.arcs import arcs_text, heads_of
+    from indicial.inspect.pictures import arcs_text, heads_of
 
     if options.format == "lines":
         return lambda cells, one: str(one)

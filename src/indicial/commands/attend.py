@@ -33,8 +33,7 @@ from indicial.program.messages import IndicialError
 from indicial.program.terminal import raw
 
 if TYPE_CHECKING:
-    from indicial.inspect.columns import Seen
-    from indicial.inspect.subjects import Subject
+    from indicial.inspect.subjects import Seen, Subject
     from indicial.training.run import Run
 
 
@@ -169,8 +168,7 @@ def _seen(options: argparse.Namespace) -> Seen:
     """The model with what it reads; what is too long is cut, and that is told."""
     from indicial.commands.design import design_meant
     from indicial.designs.hand import named_design
-    from indicial.inspect.columns import Seen
-    from indicial.inspect.subjects import Subject
+    from indicial.inspect.subjects import Seen, Subject
     from indicial.training.run import Run
 
     made = named_design(options.model)
@@ -194,8 +192,7 @@ def _seen(options: argparse.Namespace) -> Seen:
 
 def _of_columns(run: Run, options: argparse.Namespace) -> Seen:
     """Inputs by their names; a text and a target without one are the source and what is predicted."""
-    from indicial.inspect.columns import column_subject
-    from indicial.inspect.subjects import readings
+    from indicial.inspect.subjects import column_subject, readings
 
     reads = readings(run.program.code)
     unnamed = {one.name: options.target if one.predicted else options.text for one in reads}
@@ -286,8 +283,8 @@ def _texts_json(subject: Subject) -> dict[str, list[str]]:
 
 def _trace(options: argparse.Namespace) -> int:
     from indicial.inspect.attention_views import LABEL, clipped
-    from indicial.inspect.heatmap import heatmap
     from indicial.inspect.subjects import trace
+    from indicial.inspect.trial import heatmap
 
     subject = _seen(options).subject
     found = trace(subject, split_names(options.want))

@@ -378,7 +378,7 @@ def _asked() -> str | None:
 
 def _answer(session: Session) -> None:
     """Writes the answer; Ctrl-C ends it between two tokens, so that no step is broken off."""
-    from indicial.training.interrupts import Interrupts
+    from indicial.training.watchers import Interrupts
 
     with Interrupts() as interrupts:
         for piece in session.answer():

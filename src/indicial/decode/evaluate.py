@@ -32,7 +32,7 @@ from indicial.data.world import World
 from indicial.decode.examine import Examination, examine
 from indicial.program.messages import IndicialError
 from indicial.tasks.language import Language
-from indicial.tasks.registry import text_task
+from indicial.tasks.programs import text_task
 from indicial.tasks.task import Scores
 from indicial.training.run import Run
 

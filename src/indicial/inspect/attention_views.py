@@ -45,9 +45,9 @@ import numpy as np
 
 from indicial.data.world.phrasebook import Link
 from indicial.inspect.attention import Look, Side
-from indicial.inspect.heatmap import SHADES, WIDTH
 from indicial.inspect.pictures import matrix, safe, save
 from indicial.inspect.subjects import NOTHING, UNKNOWN
+from indicial.inspect.trial import SHADES, WIDTH
 from indicial.program.messages import IndicialError, columns
 from indicial.training.chart import new_figure
 

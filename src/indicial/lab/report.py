@@ -33,11 +33,10 @@ from indicial.decode.settings import Decoding
 from indicial.decode.text import Speaker, with_alternatives
 from indicial.inspect.attention import Look, attend
 from indicial.inspect.attention_views import draw_attention, draw_on_picture
-from indicial.inspect.columns import Seen, column_subject
 from indicial.inspect.findings import inspect_run
 from indicial.inspect.findings import page as inside_page
 from indicial.inspect.mathml import mathml
-from indicial.inspect.subjects import Subject
+from indicial.inspect.subjects import Seen, Subject, column_subject
 from indicial.lab.report_page import (
     Section,
     folded,

@@ -41,8 +41,7 @@ from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.forms import form_of
 from indicial.tasks.predictions import prediction
-from indicial.tasks.programs import Trainable, trainable
-from indicial.tasks.registry import make_task
+from indicial.tasks.programs import Trainable, make_task, trainable
 from indicial.training import defaults
 from indicial.training.chart import short
 from indicial.training.defaults import best_device, default_layers

@@ -228,8 +228,7 @@ def generate(question: protocol.AskText) -> protocol.Made:
 def attend(question: protocol.AskLooks) -> protocol.Looks:
     """What each head looks at on a text."""
     from indicial.inspect import attention
-    from indicial.inspect.columns import Seen, column_subject
-    from indicial.inspect.subjects import Subject
+    from indicial.inspect.subjects import Seen, Subject, column_subject
 
     run = _opened(question["run"])
     if run.description.task == "columns":
@@ -253,7 +252,7 @@ def attend(question: protocol.AskLooks) -> protocol.Looks:
 
 def said(question: protocol.AskLooks) -> protocol.Said:
     """What a model with several inputs says of them: a text, a label, or something of each word."""
-    from indicial.inspect.arcs import heads_of
+    from indicial.inspect.pictures import heads_of
 
     answerer = _answerer(question["run"])
     cells = _cells(_opened(question["run"]), question)
@@ -272,7 +271,7 @@ def said(question: protocol.AskLooks) -> protocol.Said:
 def _cells(run: Run, question: protocol.AskLooks) -> dict[str, Any]:
     """What is read, by the names of inputs: a row of the world, or texts. A text is never the name of a file,
     as it would be where a picture or an array is expected."""
-    from indicial.inspect.columns import row_of
+    from indicial.inspect.subjects import row_of
     from indicial.tasks.forms import form_of
 
     if question["row"] > LAST_ROW:

@@ -280,7 +280,7 @@ HEAVY = (
     "torch", "indicial.compile.explain.gradient", "indicial.compile.explain.schedule_page",
     "indicial.compile.module.module", "indicial.claims.trying", "indicial.inspect.graph",
     "indicial.inspect.svg", "indicial.inspect.layers", "indicial.decode.text",
-    "indicial.training.run", "indicial.inspect.attention", "indicial.inspect.columns",
+    "indicial.training.run", "indicial.inspect.attention", "indicial.inspect.subjects",
     "indicial.designs.comparison", "indicial.designs.hand", "indicial.designs.checking",
 )  # fmt: skip
 MEMORY = 2 << 30

@@ -18,10 +18,15 @@ A cell → the text of the language model around it, whatever the names of the c
 What the cell gives is found by its structure: a tensor with a vector for each step that no other
 equation goes on with. Among tensors that need each other (the c and h of an LSTM) it is h, or else the one that is
 defined last.
+
+The tasks by name.
+
+>>> make_task("language", program, data, context=128, batch_size=32, seed=0)
 """
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -29,6 +34,8 @@ from dataclasses import dataclass, field
 
 from indicial import library
 from indicial.compile.module.sizes import parameters
+from indicial.data.columns.batches import ASIS, Columns, Variation
+from indicial.data.corpus import Data
 from indicial.library.loading import load, told_apart
 from indicial.notation.printers import name_key
 from indicial.notation.syntax import Index, Name
@@ -36,7 +43,11 @@ from indicial.program.ir import Code, Read, Tensor
 from indicial.program.meaning.arrays import BATCH
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
+from indicial.tasks.columns import ColumnTask
+from indicial.tasks.language import Blank, Language
 from indicial.tasks.predictions import LENGTH, Prediction, prediction, probe, token_inputs
+from indicial.tasks.task import Task
+from indicial.tasks.texts import Texts
 
 HEADS = ("T", "V")
 """Sizes that a cell may get from the text it is joined with."""
@@ -375,3 +386,38 @@ def _open(found: list[Tensor]) -> str:
         f"the equations end in {', '.join(shown[:-1])} and {shown[-1]}: which of them is to predict the "
         f"words? Let one equation read the others, or call the one that is meant h"
     )
+
+
+TASKS = {task.name: task for task in (Language, Blank, Texts)}
+
+
+def make_task(
+    name: str,
+    program: Program,
+    data: Data | Columns,
+    *,
+    context: int,
+    batch_size: int,
+    seed: int = 0,
+    variation: Variation = ASIS,
+    objective: str | None = None,
+    shares: Sequence[float] = (),
+) -> Task:
+    """A task on data; the program is one that `programs.trainable` gave."""
+    rows = {"context": context, "batch_size": batch_size, "seed": seed}
+    if isinstance(data, Columns):
+        return ColumnTask(program, data, **rows, variation=variation)
+    if name == Texts.name:
+        return Texts(program, data, **rows, objective=objective, shares=shares)
+    return text_task(name, program, data, **rows)
+
+
+def text_task(
+    name: str, program: Program, data: Data, *, context: int, batch_size: int, seed: int = 0
+) -> Language:
+    """A task on one text."""
+    if name not in TASKS:
+        close = difflib.get_close_matches(name, TASKS, 1)
+        hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(TASKS)}"
+        raise IndicialError(f"there is no task {name}{hint}")
+    return TASKS[name](program, data, context=context, batch_size=batch_size, seed=seed)

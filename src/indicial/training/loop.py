@@ -25,14 +25,13 @@ from indicial.compile.module.module import ProgramModule
 from indicial.program.messages import IndicialError
 from indicial.tasks.task import Scores, Task
 from indicial.training import clock
-from indicial.training.interrupts import Interrupts
 from indicial.training.processes import ALONE, Processes, writes
 from indicial.training.run import Run
 from indicial.training.schedule import Stretch
 from indicial.training.settings import Choices
 from indicial.training.starting import make_plan
 from indicial.training.training import NotFinite, Progress, Training, not_finite
-from indicial.training.watchers import Plan, Report, Summary, Watcher, Watchers
+from indicial.training.watchers import Interrupts, Plan, Report, Summary, Watcher, Watchers
 
 WORSE = 2
 """Looks without a better one, in data that were read at least once, after which more do not help."""

@@ -55,8 +55,8 @@ from torch import Tensor, nn
 from indicial.compile.ground.torch_inside import adamw_, add_, move_, scale_
 from indicial.compile.module.module import ProgramModule
 from indicial.program.messages import IndicialError
-from indicial.training.matrices import Matrix, matrices
 from indicial.training.processes import divided, joined, local, whole
+from indicial.training.roles import Matrix, matrices
 
 PARTS = ("step", "exp_avg", "exp_avg_sq")
 

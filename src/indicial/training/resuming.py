@@ -17,7 +17,7 @@ from indicial.data.columns.batches import Columns
 from indicial.data.corpus import Data
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of
-from indicial.tasks.registry import make_task
+from indicial.tasks.programs import make_task
 from indicial.training.defaults import best_device
 from indicial.training.origin import Origin
 from indicial.training.processes import ALONE, Processes

@@ -36,8 +36,7 @@ from indicial.program.program import Program
 from indicial.tasks.columns import ColumnTask
 from indicial.tasks.forms import form_of
 from indicial.tasks.predictions import token_inputs
-from indicial.tasks.programs import Trainable, trainable
-from indicial.tasks.registry import make_task
+from indicial.tasks.programs import Trainable, make_task, trainable
 from indicial.tasks.task import Task
 from indicial.tasks.texts import QUESTION, Texts, shares
 from indicial.training import clock, defaults

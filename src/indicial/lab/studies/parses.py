@@ -27,8 +27,7 @@ import numpy as np
 
 from indicial.data.columns.codings import UNKNOWN
 from indicial.data.columns.treebanks import likeliest_tree, written
-from indicial.inspect.arcs import Link, arcs_figure, arcs_text
-from indicial.inspect.pictures import save
+from indicial.inspect.pictures import Link, arcs_figure, arcs_text, save
 from indicial.lab.results import Result
 from indicial.lab.studies.relations import (
     ALL,
