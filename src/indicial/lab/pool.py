@@ -57,13 +57,13 @@ from indicial.training.run import FILE, Run
 from indicial.training.settings import Settings
 from indicial.training.shared_data import open_any
 from indicial.training.starting import Ready, begin
-from indicial.training.watchers import Interrupts, Plan, Report, Summary, Watcher
+from indicial.training.watchers import Interrupts, Relay, Report, Summary, Watcher
 
 PAUSE = 0.2
 """Seconds between two steps that are told, but for round ones."""
 
 
-class Sender(Watcher):
+class Sender(Relay):
     """Writes what it is told into a pipe. If nobody reads it any more, the training ends in order."""
 
     def __init__(self, pipe: IO[bytes]) -> None:
@@ -73,27 +73,18 @@ class Sender(Watcher):
         self._said = 0.0
         self._broken = False
 
-    def started(self, plan: Plan) -> None:
-        self.send("started", plan)
-
     def stepped(self, report: Report) -> None:
         self.last = report
         now = time.monotonic()
         if now - self._said > PAUSE or is_round(report.step) or report.step == report.of:
             self._said = now
-            self.send("stepped", report)
-
-    def validated(self, report: Report, scores: Scores) -> None:
-        self.send("validated", report, scores)
-
-    def note(self, text: str) -> None:
-        self.send("note", text)
+            super().stepped(report)
 
     def ended(self, summary: Summary) -> None:
         self.summary = summary
-        self.send("ended", summary)
+        super().ended(summary)
 
-    def send(self, event: str, *values: Any) -> None:
+    def hand_on(self, event: str, *values: Any) -> None:
         if self._broken:
             return
         try:
@@ -242,7 +233,7 @@ def main() -> int:
     try:
         _run(told, sender)
     except IndicialError as error:
-        sender.send("failed", str(error))
+        sender.hand_on("failed", str(error))
         return 1
     except Stopped:
         return 128 + signal.SIGTERM
@@ -262,7 +253,7 @@ def _run(told: dict[str, Any], sender: Sender) -> None:
     result = _result(told, ready, summary, scores, sender, finished)
     if finished:
         result.write(ready.run.folder)
-    sender.send("result", result)
+    sender.hand_on("result", result)
 
 
 def _data(told: dict[str, Any]) -> Data | Columns | None:

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -138,7 +138,32 @@ class Watcher:
         """The last call, whatever happened."""
 
 
-class Watchers(Watcher):
+class Relay(Watcher):
+    """Hands on all that it is told, by the name of what it was told by: `hand_on("stepped", report)`."""
+
+    def hand_on(self, event: str, *values: Any) -> None:
+        raise NotImplementedError
+
+    def started(self, plan: Plan) -> None:
+        self.hand_on("started", plan)
+
+    def stepped(self, report: Report) -> None:
+        self.hand_on("stepped", report)
+
+    def validated(self, report: Report, scores: Scores) -> None:
+        self.hand_on("validated", report, scores)
+
+    def saved(self, step: int, path: Path) -> None:
+        self.hand_on("saved", step, path)
+
+    def note(self, text: str) -> None:
+        self.hand_on("note", text)
+
+    def ended(self, summary: Summary) -> None:
+        self.hand_on("ended", summary)
+
+
+class Watchers(Relay):
     """Several as one: each is told everything, in order.
 
     One that cannot write any more (`indicial train … | head`, a terminal that was closed) is told
@@ -149,28 +174,10 @@ class Watchers(Watcher):
         self.all = list(watchers)
         self.lost: OSError | None = None
 
-    def started(self, plan: Plan) -> None:
-        self._tell(lambda watcher: watcher.started(plan))
-
-    def stepped(self, report: Report) -> None:
-        self._tell(lambda watcher: watcher.stepped(report))
-
-    def validated(self, report: Report, scores: Scores) -> None:
-        self._tell(lambda watcher: watcher.validated(report, scores))
-
-    def saved(self, step: int, path: Path) -> None:
-        self._tell(lambda watcher: watcher.saved(step, path))
-
-    def note(self, text: str) -> None:
-        self._tell(lambda watcher: watcher.note(text))
-
-    def ended(self, summary: Summary) -> None:
-        self._tell(lambda watcher: watcher.ended(summary))
-
-    def _tell(self, tell: Callable[[Watcher], None]) -> None:
+    def hand_on(self, event: str, *values: Any) -> None:
         for watcher in tuple(self.all):
             try:
-                tell(watcher)
+                getattr(watcher, event)(*values)
             except OSError as error:
                 self.all.remove(watcher)
                 self.lost = error
