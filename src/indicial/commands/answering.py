@@ -50,8 +50,7 @@ def answer(options: argparse.Namespace, run: Run) -> int:
         raise IndicialError("--interactive is for one text; give lines by --input NAME=-")
     if len(options.prompt) > 1 or options.prompt_file:
         raise IndicialError("with --input a --prompt is what each answer begins with: give one")
-    if options.out is not None:
-        check_outputs(options, {"out": [Path(options.out)]})
+    check_outputs(options, "out")
     answerer = Answerer.of(run, options.checkpoint)
     settings = answerer.settings({**decoding(options), "stop_at_repeat": None})
     prompt = options.prompt[0] if options.prompt else ""
@@ -267,8 +266,7 @@ def answer_from_pages(options: argparse.Namespace, run: Run) -> int:
     from indicial.commands.generate import prompts_of
     from indicial.decode.lookup import Librarian
 
-    if options.out is not None:
-        check_outputs(options, {"out": [Path(options.out)]})
+    check_outputs(options, "out")
     librarian = Librarian.of(run, options.checkpoint, options.pages)
     if options.ask:
         return _ask(options, run, librarian)

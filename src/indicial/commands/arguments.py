@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -86,27 +87,52 @@ def forcing(parser: argparse._ActionsContainer) -> None:
 
 
 def check_outputs(
-    options: argparse.Namespace, outputs: Mapping[str, Iterable[Path]], **marks: bytes
+    options: argparse.Namespace,
+    *names: str,
+    marks: Mapping[str, bytes] | None = None,
+    **outputs: Iterable[Path],
 ) -> None:
-    """Whether the files of each option may be written: no two are one, and none is read by this call.
+    """Whether files may be written: no two are one, and none is read by this call.
 
-    Whatever else the call names, and is there, counts as read. `marks` say by what files of an option
-    are known as ours, where it is not the usual words.
+    `names` are options that name a file, if they are said; `outputs` are all files of one. Whatever else the
+    call names, and is there, counts as read. `marks` say by what files of an option are known as ours, where it
+    is not the usual words.
     """
     from indicial.program.outputs import MADE, check_output
 
-    said = [value for name, value in vars(options).items() if name not in outputs]
+    written = {name: [Path(file)] for name in names if (file := getattr(options, name))}
+    written |= {name: list(paths) for name, paths in outputs.items()}
+    said = [value for name, value in vars(options).items() if name not in written]
     words = [word for value in said for word in (value if isinstance(value, list) else [value])]
     parts = [part for word in words if isinstance(word, str) for part in (word, *word.split("="))]
     reads = [part for part in parts if part and "\0" not in part and os.path.exists(part)]
     known: dict[str, str] = {}
-    for name, paths in outputs.items():
+    for name, paths in written.items():
         for path in paths:
-            flag = f"--{name.replace('_', '-')}"
+            flag = flag_of(name)
             if known.setdefault(os.path.realpath(path), flag) != flag:
                 other = known[os.path.realpath(path)]
                 raise IndicialError(f"{flag} and {other} are one file, {path}: choose two")
-            check_output(path, reads, mark=marks.get(name, MADE.encode()), force=options.force)
+            check_output(
+                path, reads, mark=(marks or {}).get(name, MADE.encode()), force=options.force
+            )
+
+
+def flag_of(name: str) -> str:
+    """`texts_out` → `--texts-out`."""
+    return f"--{name.replace('_', '-')}"
+
+
+def refuse(options: argparse.Namespace, names: Iterable[str], why: str) -> None:
+    """Complain about an option that was said and would be passed over: `--ask is for …`."""
+    for name in names:
+        value = getattr(options, name)
+        if value is not None and value is not False and value != []:
+            raise IndicialError(f"{flag_of(name)} {why}")
+
+
+def print_json(value: object, **how: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False, **{"indent": 2, **how}))
 
 
 def weights(parser: argparse._ActionsContainer) -> None:

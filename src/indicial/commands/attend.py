@@ -12,7 +12,6 @@ $ indicial inspect runs/book --words king,queen
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import shutil
@@ -27,6 +26,7 @@ from indicial.commands.arguments import (
     forcing,
     given_inputs,
     pair,
+    print_json,
     weights,
 )
 from indicial.program.messages import IndicialError
@@ -73,7 +73,7 @@ def _inspect(options: argparse.Namespace) -> int:
 
     run = Run.open(options.run_folder)
     folder = Path(options.out) if options.out is not None else run.folder
-    check_outputs(options, {"out": [folder / name for name in PICTURES]})
+    check_outputs(options, out=[folder / name for name in PICTURES])
     words = [word.strip() for word in options.words.split(",") if word.strip()]
     found = inspect_run(
         run, options.data, field=options.field, words=words, checkpoint=options.checkpoint
@@ -81,7 +81,7 @@ def _inspect(options: argparse.Namespace) -> int:
     paths = found.draw(folder)
     if options.json:
         told = {**found.to_json(), "pictures": [str(path) for path in paths]}
-        print(json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False))
+        print_json(told, allow_nan=False)
     else:
         print(page(found))
         if paths:
@@ -238,8 +238,7 @@ def _attend(options: argparse.Namespace) -> int:
     )
 
     first, last = _places(options.places)
-    if options.figure:
-        check_outputs(options, {"figure": [Path(options.figure)]})
+    check_outputs(options, "figure")
     seen = _seen(options)
     subject = seen.subject
     looks = attend(subject, layer=options.layer, head=options.head)
@@ -259,7 +258,7 @@ def _attend(options: argparse.Namespace) -> int:
             draw_attention(looks, options.figure, title, seen.links)
     if options.json:
         heads = [look.to_json() for look in looks]
-        print(json.dumps({"texts": _texts_json(subject), "heads": heads}, ensure_ascii=False))
+        print_json({"texts": _texts_json(subject), "heads": heads}, indent=None)
         return 0
     if options.figure:
         one, many = ("matrix", "matrices") if seen.picture is None else ("word", "words")
@@ -290,7 +289,7 @@ def _trace(options: argparse.Namespace) -> int:
     found = trace(subject, split_names(options.want))
     if options.json:
         told = {one.name: one.to_json() for one in found}
-        print(json.dumps({"texts": _texts_json(subject), "values": told}, ensure_ascii=False))
+        print_json({"texts": _texts_json(subject), "values": told}, indent=None)
         return 0
     for number, one in enumerate(found):
         if number:

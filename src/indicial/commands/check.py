@@ -10,7 +10,6 @@ $ indicial models
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import textwrap
 from collections.abc import Iterator
@@ -18,7 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, choosing, command, filling, read_programs
+from indicial.commands.arguments import (
+    Commands,
+    choosing,
+    command,
+    filling,
+    print_json,
+    read_programs,
+)
 from indicial.editor.formats import FORMATS, shown
 from indicial.program.messages import IndicialError
 
@@ -245,7 +251,7 @@ def _models(options: argparse.Namespace) -> int:
         return 0
     rows = {name: library.summary(name) for name in library.names()}
     if options.json:
-        print(json.dumps(rows, ensure_ascii=False, indent=2))
+        print_json(rows)
         return 0
     width = max(len(name) for name in rows)
     room = shutil.get_terminal_size((80, 24)).columns

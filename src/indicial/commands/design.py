@@ -10,13 +10,19 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, check_outputs, command, forcing
+from indicial.commands.arguments import (
+    Commands,
+    check_outputs,
+    command,
+    forcing,
+    print_json,
+    refuse,
+)
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
@@ -72,19 +78,18 @@ def add(commands: Commands[Any]) -> None:
 
 
 def _design(options: argparse.Namespace) -> int:
-    files = {name: [Path(file)] for name in ("out", "figure") if (file := getattr(options, name))}
-    check_outputs(options, files, out=b"indicial design")
+    check_outputs(options, "out", "figure", marks={"out": b"indicial design"})
     made, task = _opened(options)
     given = {name: getattr(options, name) for name in ("steps", "rate", "seed", "starts")}
     settings = {name: value for name, value in given.items() if value is not None}
     if not options.train:
-        _only_with_train(options, settings)
+        refuse(options, [*settings, "out", "figure"], "is for what is learned: add --train")
     checked = made.check(task)
     if not options.json:
         print(f"{made.name}\n{checked}")
     if not options.train:
         if options.json:
-            print(json.dumps({"design": checked.to_json()}, ensure_ascii=False))
+            print_json({"design": checked.to_json()}, indent=None)
         return 0 if checked.passed else 1
     learned = made.train(task, **settings, told=None if options.json else _told)
     found, comparison = learned.check(task), made.compare(learned)
@@ -99,7 +104,7 @@ def _design(options: argparse.Namespace) -> int:
             "comparison": comparison.to_json(),
             "reasons": [reason.to_json() for reason in comparison.reasons(task)],
         }
-        print(json.dumps(told, ensure_ascii=False))
+        print_json(told, indent=None)
     else:
         print(f"{learned.name}: {learned.remark}\n{found}\n\n{comparison.told(task)}")
     return 0 if checked.passed and found.passed else 1
@@ -115,12 +120,6 @@ def _opened(options: argparse.Namespace) -> tuple[Design, str]:
     if task is None:
         raise IndicialError(f"say what {options.design} is to do: --task {', '.join(TASKS)}")
     return made, task
-
-
-def _only_with_train(options: argparse.Namespace, settings: dict[str, Any]) -> None:
-    named = [*settings, *(name for name in ("out", "figure") if getattr(options, name))]
-    if named:
-        raise IndicialError(f"--{named[0]} is for what is learned: add --train")
 
 
 def _told(step: int, error: float) -> None:
@@ -163,7 +162,7 @@ def compare_designs(
         found.figure(figure)
     if as_json:
         why = {"reasons": [r.to_json() for r in found.reasons(task)]} if task else {}
-        print(json.dumps(found.to_json() | why, ensure_ascii=False, indent=2))
+        print_json(found.to_json() | why)
     else:
         print(found.told(task) if task else found)
     return 0

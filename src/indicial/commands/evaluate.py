@@ -10,7 +10,6 @@ $ indicial evaluate answers --data birth_dev.tsv --match --predictions dev.txt -
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,6 +22,8 @@ from indicial.commands.arguments import (
     check_outputs,
     command,
     forcing,
+    print_json,
+    refuse,
     weights,
 )
 from indicial.program.messages import IndicialError
@@ -123,9 +124,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     from indicial.decode.evaluate import evaluate_text
     from indicial.training.run import Run
 
-    if options.tokens_out is not None:
-        paths = [Path(options.tokens_out)]
-        check_outputs(options, {"tokens_out": paths}, tokens_out=COLUMNS.encode())
+    check_outputs(options, "tokens_out", marks={"tokens_out": COLUMNS.encode()})
     run = Run.open(options.run_folder)
     if options.match:
         return matched(options, run)
@@ -133,12 +132,11 @@ def _evaluate(options: argparse.Namespace) -> int:
         raise IndicialError("--plot shows how sure answers are: it goes with --match")
     if run.description.task == "columns":
         return _examine(options, run)
-    for name in ("num_beams", "length_penalty", "column", "lowercase", "no_texts", "texts_out"):
-        if getattr(options, name):
-            raise IndicialError(
-                f"--{name.replace('_', '-')} is for a model that reads several inputs, and this one "
-                "reads only its own words"
-            )
+    refuse(
+        options,
+        ("num_beams", "length_penalty", "column", "lowercase", "no_texts", "texts_out"),
+        "is for a model that reads several inputs, and this one reads only its own words",
+    )
     with progress_of("tokens") as progress, _table(options.tokens_out, run) as each:
         found = evaluate_text(
             run,
@@ -168,7 +166,7 @@ def tell(
         print(f"note: {note}", file=sys.stderr)
     if options.json:
         told = {"run": options.run_folder, "checkpoint": options.checkpoint, **numbers}
-        print(json.dumps(told, ensure_ascii=False, indent=2))
+        print_json(told)
     else:
         print(page())
     return 0
@@ -184,14 +182,12 @@ def _examine(options: argparse.Namespace, run: Run) -> int:
     from indicial.decode.examine import examine
     from indicial.program.outputs import write_text
 
-    for name in ("field", "documents", "context", "stride", "tokens_out"):
-        if getattr(options, name) is not None:
-            raise IndicialError(
-                f"--{name.replace('_', '-')} is for running text, and the model of "
-                f"{options.run_folder} reads rows of several inputs"
-            )
-    if options.texts_out is not None:
-        check_outputs(options, {"texts_out": [Path(options.texts_out)]})
+    refuse(
+        options,
+        ("field", "documents", "context", "stride", "tokens_out"),
+        f"is for running text, and the model of {options.run_folder} reads rows of several inputs",
+    )
+    check_outputs(options, "texts_out")
     decoding = {name: getattr(options, name) for name in ("num_beams", "length_penalty")}
     with progress_of("rows") as progress:
         found = examine(
@@ -332,12 +328,7 @@ def matched(options: argparse.Namespace, run: Run) -> int:
     from indicial.inspect.pictures import draw_calibration
     from indicial.program.outputs import write_text
 
-    written = {
-        name: [Path(value)]
-        for name in ("texts_out", "plot")
-        if (value := getattr(options, name)) is not None
-    }
-    check_outputs(options, written)
+    check_outputs(options, "texts_out", "plot")
     with progress_of("questions") as progress:
         found = match(
             run,

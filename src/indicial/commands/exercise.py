@@ -13,12 +13,11 @@ $ indicial notebook docs/problems/argmax.md --run      # with what its cells put
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, check_outputs, command, forcing
+from indicial.commands.arguments import Commands, check_outputs, command, forcing, print_json
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def add(commands: Commands[Any]) -> None:
 
 def _exercise(options: argparse.Namespace) -> int:
     from indicial.exercises.front import exercise_of
-    from indicial.program.outputs import MADE, write_text
+    from indicial.program.outputs import write_text
 
     sheet = Path(options.sheet)
     if options.out:
@@ -110,7 +109,7 @@ def _exercise(options: argparse.Namespace) -> int:
         word = "solution" if options.solution else "exercise"
         endings = [FORMATS[options.format]] if options.format else list(FORMATS.values())
         outs = [sheet.with_name(f"{sheet.stem}-{word}{ending}") for ending in endings]
-    check_outputs(options, {"out": outs}, out=MADE.encode())
+    check_outputs(options, out=outs)
     exercise = exercise_of(sheet)
     answers = {n: gap.key for n, gap in exercise.gaps.items()} if options.solution else None
     for out in outs:
@@ -148,8 +147,7 @@ def _grade(options: argparse.Namespace) -> int:
         raise IndicialError("at least one draw is needed")
     if options.seed < 0:
         raise IndicialError("a seed is a whole number of at least 0")
-    outs = {"csv": [Path(options.csv)]} if options.csv else {}
-    check_outputs(options, outs, csv=MARKS)
+    check_outputs(options, "csv", marks={"csv": MARKS})
     folder = Path(options.feedback) if options.feedback else None
     if folder is not None and folder.exists() and not folder.is_dir():
         raise IndicialError(f"--feedback {folder}: this is not a folder")
@@ -164,7 +162,7 @@ def _grade(options: argparse.Namespace) -> int:
     if folder is not None:
         _feedback(folder, room, options)
     if options.json:
-        print(json.dumps(found.to_json(), ensure_ascii=False, indent=2))
+        print_json(found.to_json())
     else:
         assert many or isinstance(found, Marks)
         print(found)
@@ -246,7 +244,7 @@ def _notebook(options: argparse.Namespace) -> int:
         if not sheet.is_file():
             raise IndicialError(f"there is no file {sheet}")
     outs = [Path(options.out)] if options.out else [s.with_suffix(".ipynb") for s in sheets]
-    check_outputs(options, {"out": outs}, out=MARK)
+    check_outputs(options, marks={"out": MARK}, out=outs)
     failed = [_make(sheet, out, options.outputs) for sheet, out in zip(sheets, outs, strict=True)]
     return 1 if any(failed) else 0
 

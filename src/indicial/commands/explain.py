@@ -12,7 +12,6 @@ $ indicial plot attention.md "c[i]" --set I=2       vectors in the plane, with t
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -26,6 +25,7 @@ from indicial.commands.arguments import (
     command,
     filling,
     forcing,
+    print_json,
     read_programs,
     stretch,
     with_settings,
@@ -127,14 +127,10 @@ def _explain(options: argparse.Namespace) -> int:
         from indicial.program.explain.facts import read
         from indicial.program.explain.report import to_json
 
-        found: list[Any] = [
-            to_json(read(p, s)) for p, s in zip(good, sizes, strict=True)
-        ]  # fmt: skip
-        found += [
-            {"title": p.title, "messages": [m.to_json() for m in p.messages]}
-            for p in programs if p.errors
-        ]  # fmt: skip
-        print(json.dumps(found, ensure_ascii=False, indent=2))
+        found: list[Any] = [to_json(read(p, s)) for p, s in zip(good, sizes, strict=True)]
+        bad = [p for p in programs if p.errors]
+        found += [{"title": p.title, "messages": [m.to_json() for m in p.messages]} for p in bad]
+        print_json(found)
         return 0 if len(good) == len(programs) else 1
     else:
         spelling = "unicode" if options.unicode else "typed"
@@ -211,7 +207,7 @@ def _draw(programs: Sequence[Program], options: argparse.Namespace) -> None:
     paths = [path]
     if len(programs) > 1:
         paths = [path.with_stem(f"{path.stem}-{n}") for n in range(1, len(programs) + 1)]
-    check_outputs(options, {"graph": paths})
+    check_outputs(options, graph=paths)
     for one, program in zip(paths, programs, strict=True):
         write_text(one, draw(program))
         print(f"wrote {one}: {program.title}")
@@ -342,7 +338,7 @@ def _plot(options: argparse.Namespace) -> int:
             "there is nothing to draw: name a quantity, or write `plot of …` in the text"
         )
     paths = [out if n == 0 else out.with_stem(f"{out.stem}-{n + 1}") for n in range(len(found))]
-    check_outputs(options, {"out": paths})
+    check_outputs(options, out=paths)
     for picture, path in zip(found, paths, strict=True):
         picture.save(path)
         print(f"{picture.line()}: {path}")

@@ -91,7 +91,7 @@ def _export(options: argparse.Namespace) -> int:
     if options.out is not None:
         path = Path(options.out)
     path = path if path.suffix == ending else path.with_name(path.name + ending)
-    check_outputs(options, {"out": _files(path, options.format)})
+    check_outputs(options, out=_files(path, options.format))
     chosen = options.checkpoint or "best"
     module = design.compiled() if design is not None else run.module(chosen, device="cpu")
     if options.format == "torch":
@@ -200,7 +200,7 @@ def _report(options: argparse.Namespace) -> int:
 
     run = Run.open(options.run_folder)
     file = Path(options.out) if options.out is not None else run.folder / "report.html"
-    check_outputs(options, {"out": [file]})
+    check_outputs(options, out=[file])
     made = report(
         run,
         text=options.text,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import signal
 import sys
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from indicial.commands.answering import answer_from_pages, decoding, looks_up
-from indicial.commands.arguments import Commands, command, forcing, weights
+from indicial.commands.arguments import Commands, command, forcing, print_json, refuse, weights
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
@@ -179,22 +178,17 @@ def _generate(options: argparse.Namespace) -> int:
     run = Run.open(options.run_folder)
     if looks_up(run):
         return answer_from_pages(options, run)
-    for flag in ("ask", "show_source", "pages"):
-        if getattr(options, flag):
-            raise IndicialError(
-                f"--{flag.replace('_', '-')} is for a model that looks answers up in pages; {options.run_folder} "
-                "does not"
-            )
+    pages = f"is for a model that looks answers up in pages; {options.run_folder} does not"
+    refuse(options, ("ask", "show_source", "pages"), pages)
     if run.description.task == "columns":
         from indicial.commands.answering import answer
 
         return answer(options, run)
-    for flag in ("input", "column", "out", "format"):
-        if getattr(options, flag) not in (None, [], "lines"):
-            raise IndicialError(
-                f"--{flag} is for a model that reads other inputs than its own words; this one goes "
-                "on from a --prompt"
-            )
+    refuse(
+        options,
+        ["input", "column", "out", *(["format"] if options.format != "lines" else [])],
+        "is for a model that reads other inputs than its own words; this one goes on from a --prompt",
+    )
     if options.texts:
         return _fill(options, run)
     speaker = Speaker.of(run, checkpoint=options.checkpoint)
@@ -208,7 +202,7 @@ def _generate(options: argparse.Namespace) -> int:
         return _interact(speaker, settings, prompts[0])
     if options.json:
         texts = speaker.generate(prompts, settings)
-        print(json.dumps(_report(options, settings, texts), ensure_ascii=False, indent=2))
+        print_json(_report(options, settings, texts))
     else:
         texts = _streamed(speaker, settings, prompts)
     for number, text in enumerate(texts, 1):
@@ -229,7 +223,7 @@ def _fill(options: argparse.Namespace, run: Run) -> int:
         for text in options.texts
     ]
     if options.json:
-        print(json.dumps([one.to_json() for one in found], ensure_ascii=False, indent=2))
+        print_json([one.to_json() for one in found])
         return 0
     for number, one in enumerate(found):
         print("\n" * (number > 0) + one.result)

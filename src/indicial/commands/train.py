@@ -13,11 +13,11 @@ $ indicial compare rnn ugrnn gru lstm --parameters 100k,300k,1M --data people
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, check_outputs, command, forcing, setting
+from indicial.commands.arguments import Commands, check_outputs, command, forcing, refuse, setting
 from indicial.commands.design import compare_designs
 from indicial.program.messages import IndicialError
 
@@ -126,7 +126,6 @@ def _tell_unread(lines: Iterable[str], lost: object) -> None:
 
 
 def _settings(options: argparse.Namespace) -> Settings:
-    from pathlib import Path
 
     from indicial.training.options import OPTIONS
     from indicial.training.settings import Settings, read_config
@@ -214,12 +213,17 @@ def _compare(options: argparse.Namespace) -> int:
 
     designs = two_designs(options.models)
     if designs is not None:
-        _only(options, DESIGN_OPTIONS, "nothing is trained when designs are compared")
-        if options.figure:
-            check_outputs(options, {"figure": [Path(options.figure)]})
+        others = vars(options).keys() - {*DESIGN_OPTIONS, "run", "command", "models"}
+        refuse(
+            options, sorted(others), "is not for this: nothing is trained when designs are compared"
+        )
+        check_outputs(options, "figure")
         return compare_designs(designs, options.text, options.figure, options.json, options.task)
-    others = [name for name in vars(options) if name not in DESIGN_OPTIONS]
-    _only(options, others, "models are compared in a folder, with pictures (--out)")
+    refuse(
+        options,
+        DESIGN_OPTIONS,
+        "is not for this: models are compared in a folder, with pictures (--out)",
+    )
     from indicial.lab.front import compare_models
 
     comparison = compare_models(
@@ -234,14 +238,6 @@ def _compare(options: argparse.Namespace) -> int:
     if comparison.lost is not None:
         _tell_unread([comparison.to_go_on], comparison.lost.strerror or comparison.lost)
     return STOPPED
-
-
-def _only(options: argparse.Namespace, known: Collection[str], why: str) -> None:
-    """Complain about a setting that would be passed over."""
-    for name, value in vars(options).items():
-        said = value not in (None, False) and name not in ("run", "command", "models")
-        if said and name not in known:
-            raise IndicialError(f"--{name.replace('_', '-')} is not for this: {why}")
 
 
 def _terms(options: argparse.Namespace) -> Settings:
