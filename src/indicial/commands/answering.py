@@ -1,14 +1,7 @@
-"""`generate` for a run whose equations read several inputs: rows in, what the model says of each out.
+"""`generate` for a run that reads other inputs: rows in, what the model says of each out, or answers off pages.
 
-$ indicial generate runs/german --input x="ein hund läuft"
-$ indicial generate runs/german --input x=test.de --out test.en --num-beams 5
 $ indicial generate runs/german --input x=- < test.de
-$ indicial generate runs/parser --input x=sentences.txt --format conllu
-
-`generate` for a run that looks answers up in pages: questions in, answers out, with their pages.
-
 $ indicial generate reader --prompt "Where was Anna Lind born?" --show-source
-$ indicial generate reader --ask --out questions.tsv
 """
 
 from __future__ import annotations

@@ -1,13 +1,4 @@
-"""The commands `attend` and `trace`: what a model looks at, and any of its values.
-
-$ indicial attend runs/people "Anna knows Ben"
-$ indicial attend runs/translation "Anna kennt Ben" --target "Anna knows Ben"
-$ indicial trace runs/people "Anna knows Ben" --want alpha,h
-
-The command `inspect`: what goes on inside the model of a run.
-
-$ indicial inspect runs/book --words king,queen
-"""
+"""The commands `attend`, `trace` and `inspect`: what a model looks at, any of its values, what goes on inside."""
 
 from __future__ import annotations
 

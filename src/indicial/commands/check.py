@@ -1,11 +1,4 @@
-"""The commands `check` and `models`.
-
-$ indicial check notes.tex
-$ indicial check problems.md --seed 1      # tries its claims on other draws
-$ indicial check docs/problems             # all texts in a folder
-$ indicial check notes --format github     # annotations in a pull request
-$ indicial models
-"""
+"""The commands `check` and `models`."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""The command `design`: a design on every case of its task, and the same equations learned.
-
-$ indicial design position
-$ indicial design position --train --figure both.svg
-
-What commands about designs share: what is told of them, and of a word that names none.
-"""
+"""The command `design`, and what commands about designs share: what is told of them, and of a word that names none."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""The command `evaluate`: how well the model of a run predicts a text.
-
-$ indicial evaluate runs/book --data other.txt
-
-`evaluate --match`: questions in, how many answers are exactly right out.
-
-$ indicial evaluate answers --data birth_dev.tsv --match --predictions dev.txt --plot sure.png
-"""
+"""The command `evaluate`: how well the model of a run predicts data; `--match`, how many answers are exactly right."""
 
 from __future__ import annotations
 

@@ -1,14 +1,4 @@
-"""The commands `exercise` and `grade`: a sheet as a handout, and the answers to it.
-
-$ indicial exercise docs/problems/argmax.md
-$ indicial grade answers.ipynb --against docs/problems/argmax.md
-$ indicial grade answers/ --against docs/problems/argmax.md --csv marks.csv
-
-The command `notebook`.
-
-$ indicial notebook docs/problems/argmax.md            # writes docs/problems/argmax.ipynb
-$ indicial notebook docs/problems/argmax.md --run      # with what its cells put out
-"""
+"""The commands `notebook`, `exercise` and `grade`: a sheet as a notebook or a handout, and the answers to it."""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-"""The commands `explain` and `try`: arguments only.
-
-$ indicial explain transformer --set J=512
-$ indicial try "y[j] = W[j,I] x[I]"
-
-The command `plot`: what varies from draw to draw, as pictures.
-
-$ indicial plot attention.md "α[0]"                 a histogram
-$ indicial plot attention.md "c[i]" --set I=2       vectors in the plane, with their mean
-"""
+"""The commands `explain`, `try` and `plot`."""
 
 from __future__ import annotations
 

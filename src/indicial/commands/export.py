@@ -1,12 +1,4 @@
-"""The command `export`: the model of a run, or a design, as files that run without Indicial.
-
-$ indicial export runs/book --format torch
-$ indicial export mine.json --format torch
-
-The command `report`.
-
-$ indicial report runs/people-1 --out people.html
-"""
+"""The commands `export` and `report`: a model as files that run without Indicial, a run as one page."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The command `generate`: text from a run.
-
-$ indicial generate runs/people --prompt "Anna" --temperature 0.8
-"""
+"""The command `generate`: text from a run."""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-"""The command `lab`: equations and runs in the browser.
-
-$ indicial lab
-$ indicial lab model.eq
-$ indicial lab runs/cell-people-1
-
-The command `lsp`.
-
-$ indicial lsp        # an editor starts it, and talks with it
-"""
+"""The commands `lab` and `lsp`: equations and runs in the browser, equations in an editor."""
 
 from __future__ import annotations
 

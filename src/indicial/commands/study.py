@@ -1,8 +1,4 @@
-"""The command `study`: what a problem sheet says, trained or measured.
-
-$ indicial study shaping
-$ indicial study heads --quick --out try
-"""
+"""The command `study`: what a problem sheet says, trained or measured."""
 
 from __future__ import annotations
 

@@ -1,14 +1,4 @@
-"""The command `train`.
-
-$ indicial train ugrnn --data people
-$ indicial train transformer focus --set λ=0.1 --data book.txt --minutes 20
-$ indicial train --resume runs/ugrnn-people-1
-
-The command `compare`.
-
-$ indicial compare ugrnn transformer --data people --minutes 2 --samples
-$ indicial compare rnn ugrnn gru lstm --parameters 100k,300k,1M --data people
-"""
+"""The commands `train` and `compare`."""
 
 from __future__ import annotations
 

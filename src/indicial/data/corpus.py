@@ -1,23 +1,15 @@
-"""Tokens on disk, and what is known about them.
+"""Tokens on disk, and rows of one length made of them.
 
-    data = prepare_data(["book.txt"])          # planned.py
-    data.train.tokens[:5]                  →  array([18, 47, 56, 57, 58], dtype=uint16)
-    data.train.starts                      →  array([0])     (one document)
-    data.tokenizer.decode(data.train.tokens[:5])   →  "First"
-
-A `Corpus` is one part, training or validation. Its two arrays are memory-mapped, so a corpus may be
-larger than the memory; what was read counts as memory of the process until `release`. Each document
-ends in `<EOS>`; document d is `tokens[starts[d] : starts[d+1]]`.
-
-Tokens → rows of one length.
-
+    data = prepare_data(["book.txt"])              # prepare.py
+    data.train.tokens[:5]                          →  array([18, 47, 56, 57, 58], dtype=uint16)
+    data.train.starts                              →  array([0])     (one document)
     rows = Rows(data.train, context=128, seed=0)
-    rows.batch(step=7, batch_size=32).tokens     →  (32, 128) int64, the same on every machine
+    rows.batch(step=7, batch_size=32).tokens       →  (32, 128) int64, the same on every machine
+    Rows(data.validation, context=128).in_order()  →  blocks; each token is counted in exactly one
 
-    for block in Rows(data.validation, context=128).in_order(batch_size=32):
-        …                                        # each token is counted in exactly one block
-
-Two layouts, here with a context of 8 and `.` for `<EOS>`:
+A `Corpus` is one part, training or validation. Its two arrays are memory-mapped, so a corpus may be larger than
+the memory; what was read counts as memory of the process until `release`. Each document ends in `<EOS>`;
+document d is `tokens[starts[d] : starts[d+1]]`. Two layouts, here with a context of 8 and `.` for `<EOS>`:
 
     documents   a b c . d e . f         rows begin where a document begins, so that every token is
                 d e . f g h . i         predicted with the whole past of its document
@@ -26,13 +18,8 @@ Two layouts, here with a context of 8 and `.` for `<EOS>`:
 
 "stream" is taken where documents are longer than a row. No row is ever padded.
 
-A shuffled order that needs no memory: place → number, computed when it is asked for.
-
-    shuffled(np.arange(5), 5, key=7)    →  array([3, 0, 4, 1, 2])
-    shuffled(np.array([2]), 5, key=7)   →  array([4])
-
 A list of all rows in random order would take eight bytes a row, must be made anew each epoch, and
-kept for resuming. Instead the place is scrambled by steps that can each be undone, so no two places
+kept for resuming. Instead (`shuffled`) the place is scrambled by steps that can each be undone, so no two places
 give the same number: multiplying by an odd number and adding another modulo a power of two, and
 xor with its own upper bits. A result that is not below `count` is scrambled again until it is.
 """

@@ -4,18 +4,11 @@
 >>> found.scores.perplexity, found.likeness.figures["BLEU"]
 (6.1, 34.2)
 
-What is measured depends on what the equations predict: -ln P of it always; accuracy and macro F1 of labels, R² of
-numbers; of texts also how like their references the generated ones are. Where most of what is read comes several
-times, as images with five captions do, its rows are one question with several references.
-
-How like their references texts are: BLEU and chrF by sacreBLEU, CIDEr for captions.
-
->>> likeness(["a dog runs"], [["a dog is running", "a dog runs"]])
-Likeness(figures={'BLEU': 100.0, 'chrF': 100.0, 'CIDEr': …}, signature='nrefs:2|case:mixed|…')
-
-Texts are compared as they are read, detokenised, so that figures can be set beside those of others; the
-signature says how. CIDEr (Vedantam et al. 2015, in the form CIDEr-D) is there where there are several references.
-"""
+What is measured depends on what the equations predict: -ln P of it always; accuracy and macro F1 of labels, R²
+of numbers; of texts also how like their references the generated ones are, by sacreBLEU. Where most of what is
+read comes several times, as images with five captions do, its rows are one question with several references,
+and CIDEr (Vedantam et al. 2015, in the form CIDEr-D) counts as well. Texts are compared as they are read,
+detokenised; the signature says how."""
 
 from __future__ import annotations
 

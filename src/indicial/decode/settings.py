@@ -3,33 +3,18 @@
 >>> Decoding(temperature=0.8, top_p=0.9)      each token is drawn, from what is likely
 >>> Decoding(temperature=0)                   each token is the likeliest: greedy
 >>> Decoding(num_beams=4)                     beam search for a likely text
+>>> Chooser(Decoding(top_k=40))(P, seen, uniform)     P: (R, V), one number of [0, 1) for each row → tokens: (R,)
 
-Nothing is cut off unless it is asked for: `top_k` is 0 here, which is off, and 50 in some versions
-there. The penalty works on log-probabilities: equations give a distribution, not scores.
+Nothing is cut off unless it is asked for: `top_k` is 0 here, which is off, and 50 in some versions there. The
+order is: repetition penalty, repeated n-grams, temperature, top-k, top-p, min-p. Each takes log-probabilities
+(R, V) and gives them back; what is cut off is -∞. In NumPy, because at one row its calls cost a third of
+PyTorch's.
 
-What was generated: new tokens, why they end, how likely they are.
-
->>> Continuation(tokens=[5, 2, 0], ended="eos", log_probability=-3.2)
-
-The loop that a text has fallen into: greedy decoding often ends in one.
-
->>> repeats([7, 3, *[1, 2] * 10])
-Repeat(start=2, period=2)
 >>> str(repeats([7, 3, *[1, 2] * 10]))
 'repeats every 2 tokens from token 2'
 
-A text repeats if its end goes three times round and 16 tokens are as they were a round before. Of
-all such ends the longest is meant, and of its periods the shortest: in `x y a a a x y a a a …` the
-round is `x y a a a`.
-
-Distributions → tokens: what is cut off and scaled, in Hugging Face's order, then drawn.
-
->>> choose = Chooser(Decoding(temperature=0.8, top_k=40))
->>> choose(P, seen, uniform)          P: (R, V), one number of [0, 1) for each row → tokens: (R,)
-
-The order is: repetition penalty, repeated n-grams, temperature, top-k, top-p, min-p. Each takes
-log-probabilities (R, V) and gives them back; what is cut off is -∞. In NumPy, because at one row its calls cost a third
-of PyTorch's.
+A text repeats if its end goes three times round and 16 tokens are as they were a round before. Of all such ends the
+longest is meant, and of its periods the shortest: in `x y a a a x y a a a …` the round is `x y a a a`.
 """
 
 from __future__ import annotations

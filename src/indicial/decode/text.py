@@ -6,34 +6,12 @@
 Anna knows Ben .
 Anna likes the dog of Carla .
 
-Settings have the names and meanings that they have in Hugging Face (`settings.py`).
+Settings have the names and meanings that they have in Hugging Face (`settings.py`). Tokens become pieces of text as
+soon as their characters are complete; what the pieces give together is what decoding all tokens at once gives.
 
-Tokens one by one → pieces of text, as soon as their characters are complete.
-
-    stream = TextStream(tokenizer, context=[])      bytes are tokens: b is token b + 1
-    stream.add(0xC3 + 1)      →  ""                 half an ü
-    stream.add(0xBC + 1)      →  "ü"
-
-What the pieces give together is what decoding all tokens at once gives.
-
-One text, written in turns: what you say and what the model answers stays in the context.
-
-    session = Session(speaker, Decoding(temperature=0.8))
-    session.say("To be, or ")
-    for piece in session.answer():
-        print(piece, end="")
-
-An answer ends at the end of a text, after `max_new_tokens`, or when nobody asks for more of it; what
-was made of it until then is part of the context.
-
-A text that a model writes, each token with what might have stood in its place; loops are told.
-
->>> made = with_alternatives(Speaker.of("runs/names"), "An", Decoding(temperature=0.8, seed=1))
->>> [(token.text, token.probability) for token in made.tokens], made.loop
-([('n', 0.61), ('a', 0.83), …], None)
-
-The text at a seed is that of `generate` at that seed.
-"""
+A `Session` is one text, written in turns: what you say and what the model answers stays in the context. An
+answer ends at the end of a text, after `max_new_tokens`, or when nobody asks for more of it.
+`with_alternatives` tells of each token what might have stood in its place."""
 
 from __future__ import annotations
 

@@ -3,27 +3,15 @@
 >>> generate_tokens(module, [[5, 2], [7]], eos=0, settings=Decoding(max_new_tokens=20, seed=1))
 [[Continuation(tokens=[3, 8, 0], ended='eos', …)], [Continuation(tokens=[1, …], …)]]
 
-Prompts → continuations, one token after the other: drawn, or the likeliest each time.
-
->>> sample(Walker(module), [[5, 2], [7]], eos=0, settings=Decoding(max_new_tokens=20, seed=1))
-[[Continuation(tokens=[3, 8, 0], ended='eos', …)], [Continuation(tokens=[1, …], …)]]
-
 Prompts of different lengths go in together: while one is still read, a shorter one already goes on,
 so that every step is one step for all rows. A text draws from a stream of random numbers of its
 own, made of the seed, the prompt and its number, so that it is the same whatever stands beside it.
 
-Beam search: the likeliest texts that a search of some width finds.
-
->>> beam_search(Walker(module), [[5, 2]], eos=0, settings=Decoding(num_beams=4, max_new_tokens=20))
-[[Continuation(tokens=[3, 8, 0], ended='eos', log_probability=-2.9, score=-0.97)]]
-
-As Hugging Face defines it. Each step looks at the best `2 num_beams` ways to go on. Those that end
+Beam search is as Hugging Face defines it. Each step looks at the best `2 num_beams` ways to go on. Those that end
 among the best `num_beams` of them are finished, with the score log-probability / length^penalty; the
 best `num_beams` that do not end go on. Without `early_stopping` it ends when the best that goes on
 could not beat the worst of `num_beams` finished texts if it ended here; with "never", if it ended at
-any length.
-
-The beams of several prompts are rows of one walker: a step is one step of the module for all of them.
+any length. The beams of several prompts are rows of one walker: a step is one step of the module for all of them.
 """
 
 from __future__ import annotations

@@ -4,16 +4,9 @@
     opened.change(…)                         edits are taken at once
     await opened.fresh(2.0)                  what is known is about the newest text, if that is soon enough
 
-Reading begins when nothing was typed for a moment, with the newest text only; while it lasts, editing
-goes on, and what is found is moved to where things are by then.
-
-The process that reads texts, apart from the one that talks to the editor.
-
->>> worker = Worker()
->>> found = await worker.ask("find", text, "cell.eq")        # a `Findings`
-
-What an editor sends must be taken at once, and reading a long text takes seconds. A process of its own
-can also be ended: where a text takes too long, or all memory, the next one is read by a new process.
+Reading begins when nothing was typed for a moment, with the newest text only; while it lasts, editing goes on, and what
+is found is moved to where things are by then. What an editor sends must be taken at once, and reading a long text takes
+seconds, so a process of its own does it. It is ended where a text takes too long, or all memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Attention weights as lines of text: who looks at whom, at 80 columns.
+"""Attention weights as lines of text, and as pictures.
 
 >>> print("\\n".join(weights_map(look)))
 α, layer 1, head 0: each row looks at the columns, in percent
@@ -6,29 +6,15 @@
 0 ·      █ 100
 1 Anna   ▒  37 ▓  63
 2 knows  ░   2 ░   4 █  93
-
-About a dozen places have numbers with a shade, two dozen have numbers alone. With more there is room
-for shades only: each row from 0 to its largest weight, which stands in front of it in percent. What
-does not fit is left out and said so.
-
-Attention weights as one picture: a row for each layer, a column for each head.
-
 >>> draw_attention(looks, "attention.svg", title="runs/people")
 PosixPath('attention.svg')
 
-On an image, each place of the text has a matrix of its own, eight in a row.
+About a dozen places have numbers with a shade, two dozen have numbers alone. With more there is room
+for shades only: each row from 0 to its largest weight, which stands in front of it in percent. What
+does not fit is left out and said so. A picture has a row for each layer, a column for each head.
 
-Where each word of a caption looks: the picture darkened but there, and as blocks in a terminal.
-
->>> draw_on_picture(looks, picture, "caption.png", title="runs/captions")
-PosixPath('caption.png')
->>> print("\\n".join(picture_blocks(looks)))
-two               red               circles
-░░▒▒              ░░▓▓              ░░▓▓
-▒▒████            ▒▒████            ▒▒▓▓
-
-As in Xu et al. 2015: a row of pictures, the first as it is, then one for each word, bright where the word looks.
-"""
+On an image each word has a picture of its own, as in Xu et al. 2015: bright where the word looks, or blocks in
+a terminal."""
 
 from __future__ import annotations
 

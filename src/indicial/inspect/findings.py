@@ -1,19 +1,9 @@
-"""Everything that is found about the model of a run, as numbers and as a page of 80 columns.
+"""Everything that is found about the model of a run: as numbers, as pictures, and as a page of 80 columns.
 
 >>> found = inspect_run("runs/names-1")
->>> print(page(found))
 >>> found.to_json()["jacobians"][0]["radius"]
 0.86
-
-What was found about a model as pictures: gradients over distance, eigenvalues in the plane.
-
->>> draw_gradients(found, Path("runs/names-1"), "ugrnn on names.txt")
-[PosixPath('runs/names-1/gradients.png'), PosixPath('runs/names-1/gradients.svg')]
-
-Lines and points differ in more than colour.
-
-What was found about a model → a page of 80 columns.
-
+>>> print(page(found))
 gradients through time
   distance           0       1       2       4       8      16      32    per step
   h               0.41    0.35    0.29    0.21    0.10   0.027  0.0019       0.861

@@ -1,23 +1,12 @@
-"""Matrices as pictures: a signed scale that everybody can read, files by their ending.
+"""Matrices, links and answers as pictures: a signed scale that everybody can read, files by their ending.
 
->>> figure = new_figure(4, 3)
->>> matrix(figure.add_subplot(), weights, rows, columns, top=1.0)
->>> save(figure, "weights.svg")
-
-Answers with how sure the model was of each → a picture of how far that is to be believed.
-
->>> draw_calibration(matches, Path("calibration.png"))
-
-A point on the diagonal is right as often as the model thought; below it stand confident answers that are wrong.
-
-Links between the words of a sentence, drawn as arcs above it: the thicker, the more weight.
-
+>>> matrix(new_figure(4, 3).add_subplot(), weights, rows, columns, top=1.0)
 >>> print(arcs_text(["the", "dog", "sleeps"], [Link(0, 1, "det"), Link(1, 2, "nsubj", 0.2)]))
  ┏━det━┱─nsubj─┐
 the   dog   sleeps
 
-A link goes from a word to its head. `arcs_figure` draws the same with curves, for PNG and SVG; true links stand above
-the words, for example, and those that a model has found below them.
+A link goes from a word to its head: the thicker, the more weight. Of answers, a point on the diagonal is right as often
+as the model thought; below it stand confident answers that are wrong.
 """
 
 from __future__ import annotations

@@ -1,34 +1,17 @@
-"""A model with what it is to read: a text, two texts, or numbers.
+"""A model with what it is to read: a text, two texts, a picture, or numbers.
 
 >>> subject = Subject.of_run("runs/people", "Anna knows Ben")
 >>> subject.texts[0].labels
 [' Anna', ' knows', ' Ben']
->>> Subject.of_run("runs/translation", "Anna kennt Ben", "Anna knows Ben").values(["α^X"])["α^X"].shape
-(2, 4, 4, 3)
-
-Which texts a model reads, and which token each of its places reads.
-
->>> [(one.name, one.shift) for one in readings(load("encoder_decoder").code)]
-[('x', 0), ('w', -1)]
->>> readings(load("transformer").code)[0].labels(["Anna", "knows"], range(3))
-('·', 'Anna', 'knows')
-
-A model with two texts reads a source and a target: the target is the one that it predicts. In
-`encoder_decoder` place t of the target reads w[t-1], and the first reads none, which is shown as `·`.
-
-The values of any tensor of a model, on one text: `indicial trace`.
-
->>> trace(subject, ["alpha", "W^Q"])[0].name
-'α'
-
-A model that reads several columns, with what it is to read: texts, a picture, numbers.
-
 >>> seen = column_subject("runs/translation", {"x": "ein Hund läuft"})
 >>> [text.labels for text in seen.subject.texts]
 [['ein', ' Hund', ' läuft', '<EOS>'], ['a', ' dog', ' runs', '<EOS>']]
+>>> trace(subject, ["alpha", "W^Q"])[0].name
+'α'
 
-What the model predicts may be given too; if it is not, it is what the model says itself, the likeliest word at each
-step. A picture is a file, cut to the size that the model was trained with, or an array of its points.
+A model with two texts reads a source and a target: the target is the one that it predicts. In
+`encoder_decoder` place t of the target reads w[t-1], and the first reads none, which is shown as `·`. What a
+model predicts may be given too; if it is not, it is what the model says itself, the likeliest word at each step.
 """
 
 from __future__ import annotations

@@ -1,13 +1,6 @@
-"""Running a program on small random values, and showing what comes out: `indicial try`.
+"""Running a program on small random values (`indicial try`), and arrays as heat maps in a terminal.
 
->>> print("\n".join(trial(load("y[j] = W[j,I] x[I]\ninput x[i]"))))
-sizes    I = 3, J = 4; seed 0
-y[j]  4, from -0.9 to 1.2
-…
-
-Arrays as heat maps in a terminal.
-
->>> print("\n".join(heatmap(np.array([[0.1, -0.9], [0.5, 0.0]]), "h", ("t", "j"))))
+>>> print("\\n".join(heatmap(np.array([[0.1, -0.9], [0.5, 0.0]]), "h", ("t", "j"))))
 h[t,j]  2×2, from -0.9 to 0.5
        j=0     1
 t=0  ░+0.10 █-0.90

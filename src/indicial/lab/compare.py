@@ -1,10 +1,5 @@
 """A comparison: models on equal terms → a folder with runs, a table and pictures.
 
->>> comparison = Comparison.make(contenders(["ugrnn", "gru"]), [300_000], 2, terms, data, folder, …)
->>> outcomes = run_trials(comparison.trials, workers=2, view=view)
->>> comparison.write([outcome.result for outcome in outcomes.values()])
-[PosixPath('runs/compare-people-1/table.md'), …]
-
     runs/compare-people-1/
         compare.json                 the terms, and every result
         table.md
@@ -16,19 +11,8 @@
 What is finished is not repeated: the same call goes on, and further models, sizes and seeds are
 added to what is there.
 
-The pictures of a comparison, as PNG and SVG.
-
-draw_sizes(groups, folder, …)     loss against parameters, a line for each model, with intervals
-draw_tokens(curves, folder, …)    validation against tokens, where there is one number of parameters
-draw_lengths(curves, folder, …)   what a token costs by the length of the text, of models with several inputs
-
-What a text costs by its length: why translation wants attention, as numbers.
-
->>> losses_by_length(run, data)
-[(6.0, 0.04), (9.5, 0.11), (18.2, 0.93)]        words on average, nats per token
-
-A model that has to put the whole source into one vector loses on long texts; one that can look back does not.
-The rows of the validation part are divided by the length of what is predicted, about as many in each part.
+A model that has to put a whole source into one vector loses on long texts; one that can look back does not. So rows of
+the validation part are divided by the length of what is predicted, about as many in each part.
 """
 
 from __future__ import annotations

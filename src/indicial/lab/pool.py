@@ -1,24 +1,13 @@
-"""Trainings in processes of their own, a few at a time.
+"""Trainings in processes of their own, a few at a time, each with one thread.
 
 >>> outcomes = run_trials(trials, workers=2, view=view)
 >>> outcomes[trials[0].label].result.loss
 1.532…
 
-One that was stopped goes on. Ctrl-C, or an output that nobody reads any more, ends all in order:
-each saves, and what there is comes back.
-`finished` finds those that need not be run again.
-
-What a training tells in its own process → the same in the process that looks on.
-
-child    train(…, watchers=[Sender(pipe)])      ("stepped", (Report(step=17, …),)), pickled
-parent   for event, values in received(pipe): getattr(board, event)(*values)
-
-One training of a comparison, in a process of its own with one thread.
-
     python -m indicial.lab.pool < trial.json      what it tells goes to standard output, pickled
 
-It begins, or goes on where it was stopped, and leaves `result.json` when it is finished. SIGTERM
-while it trains or is measured at the end: what is known of it so far is told.
+One that was stopped goes on, and leaves `result.json` when it is finished. Ctrl-C, or an output that nobody reads any
+more, ends all in order: each saves, and what is known of it so far comes back.
 """
 
 from __future__ import annotations

@@ -1,21 +1,10 @@
 """A run as one page: equations, curves, texts, what its heads look at, what is inside.
 
->>> text = report("runs/people-1")          # HTML that stands alone
->>> Path("report.html").write_text(text)
+>>> Path("report.html").write_text(report("runs/people-1"))          # HTML that stands alone
 
 Every part is what a command shows: `explain`, `train`, `generate`, `attend`, `inspect`. What does not apply
-to a model is told in its place.
-
-What trained models say, at three temperatures.
-
->>> print(samples(Path("runs/compare-people-1/ugrnn-300k-seed-0")))
-temperature 0
-    Helen Kowalski was born in Lund .
-temperature 0.7
-  ✗ the farmers whom the nurse visits grows potatoes .
-    …
-
-Where the data is a world, a text that it never says is marked: for the world knows what is true.
+to a model is told in its place. Where the data is a world, a text that it never says is marked: for the world
+knows what is true.
 """
 
 from __future__ import annotations

@@ -1,18 +1,11 @@
 """What a training of a comparison came to, and what several of them say together.
 
->>> Result.read(trial.folder)
-Result(model='ugrnn', asked=300000, parameters=299200, seed=0, loss=1.532…, …)
->>> [(group.model, group.asked, group.mean, group.half) for group in groups(results)]
-[('ugrnn', 300000, 1.532…, 0.004…), …]
-
-An interval is one of 95 %. It takes the deviation between seeds to be the same everywhere, because
-two or three seeds alone say too little about it.
-
-What a comparison found, in words: a table for people, the same in Markdown, a sentence.
-
 model        parameters  widths        tokens/s  nats/token          above entropy
 ugrnn           299,200  J = 176            32k  1.532 ± 0.004               0.244
 transformer     300,160  J = 88, …          21k  1.498 ± 0.004               0.210
+
+An interval is one of 95 %. It takes the deviation between seeds to be the same everywhere, because
+two or three seeds alone say too little about it.
 """
 
 from __future__ import annotations

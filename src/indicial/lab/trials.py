@@ -5,21 +5,10 @@
 ('rnn, 100k, seed 0', 99858, {'J': '85'})
 
 Equal terms: the same data, the same batches for the same seed, as many tokens (or minutes), and the
-learning rate by the same rule, from optimizer and width.
+learning rate by the same rule, from optimizer and width. A model is a name of the library, a file, several
+texts joined (`transformer+focus`), or one with something set (`stacked:CELL=gru,L=3`).
 
-A model as it is named for a comparison: what it is made of, and what is set in it.
-
-ugrnn                     a model of the library
-cell.eq                   equations of one's own
-transformer+focus         several texts, joined
-stacked:CELL=gru,L=3      with sizes, constants, or what fills a hole
-
-How wide a model is to be for a number of parameters.
-
->>> sizes_for(load("ugrnn", "language_model"), {"V": 994, "T": 64}, {}, 300_000)
-({'J': 176}, 299200)
-
-The number is the formula of the program, `2 J² + 2 J K + …`, with every size but the width as
+The number of parameters is the formula of the program, `2 J² + 2 J K + …`, with every size but the width as
 `indicial train` chooses it. Where there is attention, widths go in eights, so that they divide into
 heads, and the inner width makes up for the rest.
 """

@@ -7,14 +7,8 @@
 Each is a copy of one process that has imported everything (`main`), so a new one is there in
 milliseconds. A question that takes too long ends its worker, and another takes its place. Of the
 questions of one page with one name only the newest counts: an older one that waits is not answered,
-and one that runs for long is ended.
-
-    python -m indicial.page.workers FD '["/home/me/runs"]'      the process that is copied
-
-The second word is where runs are looked for. Over the socket FD comes one message for each worker
-that is wanted, with the socket that the worker is to answer on; back goes the worker's process
-number. Once the first workers are there, PyTorch is imported too, so that a page does not wait for
-it; workers that were there before are then replaced. It ends, and so do its workers, when the server is gone.
+and one that runs for long is ended. Once the first workers are there, PyTorch is imported too, so that a page
+does not wait for it; workers that were there before are then replaced.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How well each kind of thing is predicted, from sums that can be added up.
+"""How well each kind of thing is predicted, from sums that can be added up; what is likeliest of all that is predicted.
 
     Classes(("ADJ", "NOUN", …))   what was taken for what: accuracy, macro F1, a confusion matrix
     Right()                       how many are right: accuracy
@@ -13,14 +13,6 @@
 >>> scoring.add(tally, true=np.array([0, 1, 1]), found=np.array([0, 1, 0]))
 >>> scoring.figures(tally)
 {'accuracy': 0.667, 'macro F1': 0.667}
-
-What is likeliest of all that a program predicts: labels, places, trees, each in the order that others need it.
-
-    P(head_t = s | x)            the likeliest place of each; if they were trees in training, the likeliest tree
-    P(relation_t | x, head)      the likeliest label, given the heads that were found
-
->>> found = likeliest(form, codings, compute, lengths)       # compute(known, names): tensors by name
->>> found["head"].values, found["relation"].values           # (B, T) each
 """
 
 from __future__ import annotations

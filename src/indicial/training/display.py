@@ -1,20 +1,11 @@
 """What a person sees while a model is trained: a board in a terminal, lines elsewhere.
 
->>> watchers = [Metrics(run.metrics), make_display()]
-
-A `Board` shows one training, a `Picture` one or several boards side by side:
-
 >>> with Picture([Board(), Board()]) as picture:       # two trainings, taking turns or in threads
 ...     train(…, watchers=[picture.boards[0]])
 
 `PlainLines` says something at steps 1, 2, 5, 10, 20, …, at every validation, and at least once a
-minute.
-
-A console that says it when nobody reads what it writes any more.
-
-    indicial train … | head -5        BrokenPipeError at the sixth line
-
-Rich by itself would end the process there, and a training with it, before anything is saved.
+minute. `Output` says it when nobody reads what it writes any more (`indicial train … | head -5`): rich by itself
+would end the process there, and a training with it, before anything is saved.
 """
 
 from __future__ import annotations

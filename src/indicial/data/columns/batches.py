@@ -1,27 +1,18 @@
 """Columns on disk → the inputs of some rows.
 
-    data.train.rows                      →  29000
-    data.train.columns["x"].lengths      →  array([12, 9, …])
     data.train.columns["x"].take([3, 5]) →  (2, 12) int64, padded at the end
+    buckets = Buckets({"S": lengths of x, "T": lengths of w}, rows=29000, batch_size=64, seed=0)
+    buckets.batch(7)                     →  64 row numbers, the same on every machine
+    Variation(mirror=True, shift=8).of(pictures, key(seed, step, "pictures"))
 
 Values are memory-mapped. What several rows have in common, an image with five captions, is stored once.
-
-Rows of like length together: which rows make which batch.
-
-    buckets = Buckets({"S": lengths of x, "T": lengths of w}, rows=29000, batch_size=64, seed=0)
-    buckets.batch(7)       →  64 row numbers, the same on every machine
-    buckets.padding        →  0.034        of the places of a batch, about, so many are padding
 
 All rows are shuffled in each epoch, one epoch behind the other, so that no row is left over. So many of
 them as make some batches are sorted by length and cut into those, which are then shuffled. A batch is a
 function of seed and step and of nothing else.
 
-Pictures of a batch, changed a little, so that a small set of photographs is not learned by heart.
-
-    Variation(mirror=True, shift=8).of(pictures, key(seed, step, "pictures"))
-
-Each picture is mirrored or not, left and right, and moved by up to `shift` points down and across; what
-comes in at an edge repeats that edge. What is done is drawn from the key, row by row.
+Pictures are changed a little, so that a small set of photographs is not learned by heart: each is mirrored or not, left
+and right, and moved by up to `shift` points down and across; what comes in at an edge repeats that edge.
 """
 
 from __future__ import annotations

@@ -4,14 +4,8 @@
     data = prepare_columns(slots(code), ["pairs.tsv"], {"x": "german"}, validation=["dev.tsv"])
 
 The work is done once: what comes of it stays on disk (data/store.py). Rows that cannot be read are left out,
-counted, and told with their lines.
-
-Built-in worlds as tables: rows that are made rather than read.
-
-    train, validation = made_parts(["phrasebook"], 0.1, size=None, seed=0)
-    train.columns, next(train.rows())    →  ("x", "w"), (1, {"x": "Oslo liegt …", "w": "Oslo lies …", …})
-
-Each part has rows of its own. What the true distribution would lose on them is known: `nats`.
+counted, and told with their lines. Of a built-in world rows are made rather than read, each part with its own; what
+the true distribution would lose on them is known: `nats`.
 """
 
 from __future__ import annotations

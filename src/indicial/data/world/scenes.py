@@ -3,24 +3,17 @@
     row = next(Scenes().rows("train", 1))
     row["I"].shape, row["w"]      →  (32, 32, 3), "two small red circles left of a green cross"
     row["objects"][0]              →  Thing("circle", "red", "small", row=9.2, column=6.8, …)
-    judge(text, row["objects"])    →  whether any caption is true of it
+    captions(row["objects"])       →  all of it, the probabilities add up to 1
+    judge("two red circles", row["objects"]).true     →  False, since there is one
 
-I are the points of the picture, from the top and from the left, in red, green and blue from 0 to 255. A caption is
-drawn from all that are true, so that its probability given the scene is known, and the entropy of w given I.
-
-Four pairs of a colour and a shape are in no scene of the training part, though it has each with others; every scene of
-the part `new` has one of them.
-
-What can be said of a scene, how likely each of it is, and whether something is true of it.
-
-    said = captions(things)                       # all of it, the probabilities add up to 1
-    said[0].text, said[0].probability             →  ("a red circle left of two blue rings", 0.15)
-    judge("two red circles", things).true         →  False, since there is one
-
-A caption names every thing of the scene, with its number and colour, some with their size; one thing may be
-placed, and of two groups one may be said to be left of the other. But any statement of these forms that is true
+I are the points of the picture, from the top and from the left, in red, green and blue from 0 to 255. A caption
+names every thing of the scene, with its number and colour, some with their size; one thing may be placed, and
+of two groups one may be said to be left of the other. It is drawn from all that are true, so that its
+probability given the scene is known, and the entropy of w given I. Any statement of these forms that is true
 counts as true, whether it names everything or not. Numbers are exact: `a red circle` is false of two.
-"""
+
+Four pairs of a colour and a shape are in no scene of the training part, though it has each with others; every
+scene of the part `new` has one of them."""
 
 from __future__ import annotations
 

@@ -1,14 +1,9 @@
 """The study `facts`: how often a fact must be read to be known, and how many bits a parameter holds.
 
-    Where was Anna Keller born?⁇Oslo        one of 42 towns, drawn at random: log2 42 = 5.39 bits to know
-
 >>> people(2, seed=0)
 [('Where was Judith Gruber born?', 'Turin'), ('Where was Emil Costa born?', 'York')]
 
-Names and towns are those of the built-in world; who was born where is drawn, so nothing but reading it can tell. In
-the first part facts come 1, 2, 4, … times in a training; in the second there are more and more facts, each read as
-often, for models that are small beside them. What a model knows of a fact are the bits that it has to be told less:
-log2 42 + log2 P(town).
+What a model knows of a fact are the bits that it has to be told less: log2 42 + log2 P(town), one of 42 towns.
 """
 
 from __future__ import annotations

@@ -2,10 +2,6 @@
 
 head  itself  before  first  same  subject  noun  words  without it  at verbs
 2.3      16%     11%    14%   32%      36%    4%    2.9      +0.102    +0.431
-
-The sentences are new ones of the world that the model was trained on; the world knows their
-grammar. `without it` is how much more the model loses per token with this head switched off, and
-`at verbs` the same at verbs whose subject stands afar.
 """
 
 from __future__ import annotations

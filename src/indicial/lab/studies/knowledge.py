@@ -1,14 +1,7 @@
 """The study `knowledge`: what a model knows of a text, from memory and by looking it up.
 
-    --data FOLDER      wiki.txt, birth_places_train.tsv, birth_dev.tsv: lines, and questions with answers
-
->>> Knowledge(Plan(data="knowledge_access")).stages
-('scratch', 'pretrained', 'synthesizer', 'mixed', 'recipe', 'looked up', 'taught')
-
-Each stage is a training, or one after another; what is measured is the share of the questions of the last file that are
-answered exactly. `taught` is the model that answers from memory what the one that looks things up has asked the text;
-`recipe` has the sizes, the tokens and the optimizer of the course assignment. A pretraining takes a stated part of its
-650 epochs.
+Each stage is a training, or one after another. `taught` is the model that answers from memory what the one that looks
+things up has asked the text; `recipe` has the sizes, the tokens and the optimizer of the course assignment.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """The study `loops`: how often neural language models run in circles, by temperature, size and training.
 
-    ugrnn and transformer    J = 16 and 64    after 100 and 400 steps
-
 >>> entered([5, 9, *[1, 2] * 20])
 Loop(start=2, length=2)
 

@@ -2,14 +2,7 @@
 
 relation   share  chance  distance  language     blank        focus        near
 det          8 %    7 %      51 %   62.1 ± 3.0   …
-all        100 %    7 %      29 %   …
 tree                         35 %   …
-
-    language     a transformer that predicts the next piece
-    blank        an encoder that fills in blanks
-    focus, near  the language model with a term that shapes its heads
-    taught       a language model of words, one head of which is to look along the links of the true trees, and the
-                 same without that (λ = 0)
 
 Everything is chosen on sentences of the training part (the distance, the head, how heads are combined) and counted
 on those of the development part.

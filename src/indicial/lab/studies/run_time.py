@@ -3,9 +3,8 @@
 model        T  operations  forward  backward  backward/forward  threads
 rnn        256      19.0 M     1.66      1.71              1.03    1.02×
 
-Forward and backward are the CPU time of one thread in milliseconds, which other processes disturb
-least. Two threads are compared with one by the clock, in turns; on a busy machine that would say
-nothing, and is left out.
+CPU time of one thread is what other processes disturb least. Two threads are compared with one by the clock, in turns;
+on a busy machine that would say nothing, and is left out.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
 """The study `shaping`: what a term of the loss that shapes the attention does to a small transformer.
 
-    transformer              λ = 0      three seeds
-    transformer + focus      λ = 0.01 … 0.3
-    transformer + near       λ = 0.0003 … 0.01
-
-Each seed has the same first weights and the same batches for every λ, so the losses of one seed are
-compared with each other: the difference varies less than the losses do.
+Each seed has the same first weights and the same batches for every λ, so the losses of one seed are compared with each
+other: the difference varies less than the losses do.
 """
 
 from __future__ import annotations

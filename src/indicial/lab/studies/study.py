@@ -1,45 +1,17 @@
-"""What every study has: a name, the terms that decide its figures, a folder, findings.
-
-    study = Shaping(SHAPING)
-    place = Place.make(Path("runs/study-shaping"), study)
-    study.trials(place.folder)      what is to be trained before anything can be found
-    findings = study.find(place, …)
-    place.write(findings)           table.md, study.json, figure.png, figure.svg
-
-    runs/study-shaping/
-        study.json                  the terms, what was measured, versions
-        table.md                    for people
-        figure.png, figure.svg
-        focus-λ=0.1-seed-0/         a run like any other
-
-A folder holds one study with one set of terms. The same call goes on: what is finished is kept.
-
-The trainings of a study: settings as `indicial train` takes them → runs.
-
->>> trial = training("focus, λ = 0.1, seed 0", Settings(model=("transformer", "focus"), …, out=…))
->>> unfinished([trial])
-[Trial(label='focus, λ = 0.1, seed 0', …)]
-
-A study from its first training to its figure.
+"""What every study has: a name, the terms that decide its figures, trainings, a folder, findings.
 
 >>> run_study(Shaping(QUICK), Path("runs/study-shaping"), workers=2, console=Console())
 True
 
-Means with intervals, shares with intervals, exponents.
+    runs/study-shaping/
+        study.json                  the terms, what was measured, versions
+        table.md, figure.png, figure.svg
+        focus-λ=0.1-seed-0/         a run like any other
 
->>> str(Mean.of([1.50, 1.52, 1.54]))
-'1.520 ± 0.050'
->>> share_interval(0, 200)
-(0.0, 0.0188…)
->>> exponent([64, 128, 256], [1.0, 2.0, 4.0])
-1.0
+A folder holds one study with one set of terms. The same call goes on: what is finished is kept. Intervals are of 95 %:
 
-Intervals are of 95 %.
-
-What the figures of studies share.
-
->>> figure, (left, right) = axes_of(2, "Repetition: people")
->>> bars(left, [0, 0.5, 1], means, label="trigram")
+>>> str(Mean.of([1.50, 1.52, 1.54])), share_interval(0, 200)
+('1.520 ± 0.050', (0.0, 0.0188…))
 """
 
 from __future__ import annotations

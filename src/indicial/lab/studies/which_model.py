@@ -7,16 +7,6 @@
     translate    the German sentence → the English one, word for word
     summarise    the English sentence → who does what to whom      queen avoid potter
 
-Every model is as wide and as deep as the others and sees the same rows. Right is what is the truth from
-its first word to its last.
-
-The equations of the study `which_model`: three kinds of transformer, each for four tasks.
-
-    equations("classify", "encoder")      P(y | x), every word sees every other, the mean of all is read
-    equations("classify", "decoder")      each word sees those before it, the last is read
-    equations("translate", "decoder")     source and target are one text
-    equations("retrieve", "both")         None: what it would read of a page depends on the question
-
 An encoder becomes a decoder by one condition below a softmax. All are pre-norm, with learned positions, as
 `encoder_decoder_prenorm` of the library is, which is the third kind.
 """
