@@ -1,35 +1,23 @@
-"""A design on every case of a task: not a sample, all of them.
+"""What a design is asked to do, on every case: not a sample, all of them; and the same equations, learned.
 
+>>> named_task("position").cases[4].tokens, named_task("position").cases[4].answers
+((0, 1), (0, 0))
 >>> print(hand("position").check("position"))
 position: all 120 sequences are right
   smallest margin 0.9997, at place 0 of BAAA
   mean squared error 2.1e-08
 
-The margin of a place is how much larger the right output is than any other. A case is right if the
-margin of each of its places is above 0.
-
-The equations of a design, learned: one sequence at a time, by plain gradient descent.
-
->>> learned = hand("content").train("content")
->>> learned.remark
-'10,000 steps of one sequence at rate 0.03, seed 0'
-
-Nothing of the design is used but its equations and sizes. With `starts=5` it is tried from five
-random starts, and the one that ends with the smallest squared error is kept.
-
-What a design is asked to do: every sequence of tokens up to a length, each with its answers.
-
->>> named_task("position").cases[4].tokens, named_task("position").cases[4].answers
-((0, 1), (0, 0))
->>> len(named_task("content").cases), len(named_task("unique").cases)
-(1092, 120)
-
     content     every place gives its own token:             ABCA → ABCA, up to 6 tokens
     position    every place gives the first token:           BCA → BBB, up to 4
     unique      every token says whether it is there once:   *ABA → repeated, unique, repeated
 
-In `unique` a token `*` stands in front of all others. It is not asked, but the others can look at it.
-"""
+In `unique` a token `*` stands in front of all others. It is not asked, but the others can look at it. The
+margin of a place is how much larger the right output is than any other. A case is right if the margin of each
+of its places is above 0.
+
+Learning takes one sequence at a time, by plain gradient descent, and nothing of the design but its equations
+and sizes. With `starts=5` it is tried from five random starts, and the one that ends with the smallest squared
+error is kept."""
 
 from __future__ import annotations
 

@@ -1,18 +1,11 @@
-"""Answers and a sheet → marks: the front door.
+"""Answers and a sheet → marks: the front door. A student gets a page, a class a table.
 
 >>> print(indicial.grade("answers.ipynb", against="sheet.md"))
-answers.ipynb: 13.5 of 15 points
-…
->>> indicial.grade("answers/", against="sheet.md").csv()
-
-What a student, and a class, gets: a page for each, and a table for all.
-
->>> print(marks)
 anna.ipynb: 13.5 of 15 points
   a1      1/1    claim work of h = 2 J T (J + K) + 3 J T
   a3      0/1    claim parallel time of h = T^2
                  T against T² where T = 2
->>> room.csv()
+>>> indicial.grade("answers/", against="sheet.md").csv()
 'name,points,of,percent,a1,a2,…'
 """
 

@@ -1,34 +1,17 @@
-"""The curves of a run as pictures: `curves.png` and `curves.svg`, drawn from its metrics.
-
->>> draw_curves("runs/names-1/metrics.jsonl", "runs/names-1", title="transformer on names.txt")
-[PosixPath('runs/names-1/curves.png'), PosixPath('runs/names-1/curves.svg')]
-
-Training loss step by step and smoothed, validation, and the entropy where it is known; all in nats
-per token. Blue and orange are told apart by everybody, and the lines differ in more than colour.
-
-What was taken for what, as a picture: rows are what is true, columns what the model says.
-
->>> watchers = [Confusion(run.folder, scoring, "classifier")]     # draws when the training ends
-
-    runs/classifier-reviews-1/confusion.png, confusion.svg
-
-Each row is shaded by its shares, so that rare classes are seen as well as frequent ones; the numbers are counts.
-
-The numbers of a training in a file: one line of JSON for each step and each validation.
+"""The numbers of a training in a file, one line of JSON for each step and each validation; and as pictures.
 
     {"step": 100, "tokens": 409600, "loss": 2.31, "smoothed": 2.35, "gradient_norm": 0.8, …}
     {"step": 100, "validation": {"loss": 2.29, "perplexity": 9.87, …}}
 
+>>> draw_curves("runs/names-1/metrics.jsonl", "runs/names-1", title="transformer on names.txt")
+[PosixPath('runs/names-1/curves.png'), PosixPath('runs/names-1/curves.svg')]
+
 A very long training writes a line for every few steps. Each line is written whole. When a run is
 resumed, the lines after its checkpoint are dropped: the file is as if the training had never stopped.
 
-A log for TensorBoard: `indicial train … --tensorboard`, then `tensorboard --logdir RUN`.
-
-    train/loss, train/smoothed, train/gradient_norm, train/learning_rate, train/tokens_per_second
-    train/terms/NAME, validation/loss, validation/perplexity, …
-
-TensorBoard is a package of its own; where it is missing, the error says how to get it.
-"""
+Of a classifier there is a picture of what was taken for what (`confusion.png`): each row is shaded by its
+shares, so that rare classes are seen as well as frequent ones. `--tensorboard` writes a log for TensorBoard
+beside it."""
 
 from __future__ import annotations
 

@@ -6,43 +6,20 @@
 >>> optimizer.tensors().keys()
 dict_keys(['W_hR/momentum', 'e/step', 'e/exp_avg', 'e/exp_avg_sq'])
 
-`matrices.py` says which parameters are matrices. `Muon` moves those, and `AdamW` the
-others; both take the same learning rate.
+`roles.py` says which parameters are matrices. The arithmetic of AdamW (Loshchilov and Hutter 2019) is PyTorch's own,
+all tensors in one call. Its class `torch.optim.AdamW` does no more here, and the first one that is made imports the
+compiler of PyTorch, which takes longer than all else before the first step.
 
-AdamW over named parameters (Loshchilov and Hutter 2019), all tensors in one call.
+Muon (Jordan et al. 2024): the momentum of each matrix, made orthogonal, is its step, as large as 0.2 √max(rows,
+columns) in each direction: its elements are then about as large as AdamW's, and one learning rate serves both
+(Liu et al. 2025, arXiv:2502.16982, §2.2). `torch.optim.Muon` takes parameters with two axes only, one at a
+time, and rounds to bfloat16. Here layers and heads are axes, and all matrices of one shape are multiplied
+together in float32. Of a matrix that is divided over processes (FSDP) each keeps its rows and their momentum;
+they are joined to be made orthogonal.
 
->>> adamw = AdamW({"e": e, "B": b}, decayed={"e"}, weight_decay=0.1)
->>> adamw.step(learning_rate=3e-3)
->>> adamw.state["e"].keys()
-dict_keys(['step', 'exp_avg', 'exp_avg_sq'])
-
-The arithmetic is PyTorch's own. Its class `torch.optim.AdamW` does no more here, and the first one
-that is made imports the compiler of PyTorch, which takes longer than all else before the first step.
-
-Muon: the momentum of each matrix, made orthogonal, is its step (Jordan et al. 2024).
-
->>> muon = Muon({"W_Q": w}, {"W_Q": Matrix(stack=(0,), rows=(1, 2), columns=(3,))})
->>> muon.step(learning_rate=3e-3)                   # w: (L, k, i, J), L matrices of k·i rows
-
-A step is as large as 0.2 √max(rows, columns) in each direction: its elements are then about as large
-as AdamW's, and one learning rate serves both (Liu et al. 2025, arXiv:2502.16982, §2.2).
-
-`torch.optim.Muon` takes parameters with two axes only, one at a time, and rounds to bfloat16.
-Here layers and heads are axes, and all matrices of one shape are multiplied together in float32.
-
-Of a matrix that is divided over processes (FSDP) each keeps its rows and their momentum; they are
-joined to be made orthogonal, since that needs the whole matrix.
-
-The mean of the weights over the last steps (`--average`): kept beside them, and used in their place.
-
->>> average = Average(module, steps=1000)
->>> average.follow(step=2310)             # after each step
->>> with average.used():                  # for a look at the validation part, and in a checkpoint
-...     task.validate(module)
-
-The last steps weigh most (Polyak and Juditsky 1992, as an exponential mean). At the beginning the mean is
-of the last tenth of the steps, since the first weights are of no use to anybody.
-"""
+`Average` is the mean of the weights over the last steps (`--average`), used in their place. The last steps
+weigh most (Polyak and Juditsky 1992, as an exponential mean). At the beginning the mean is of the last tenth of
+the steps, since the first weights are of no use to anybody."""
 
 from __future__ import annotations
 

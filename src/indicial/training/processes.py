@@ -2,27 +2,21 @@
 
     torchrun --nproc-per-node 2 -m indicial train ugrnn --data people
 
->>> processes = join()                    # alone if nobody started others
->>> processes.rank, processes.of
-(1, 2)
->>> processes.sum([loss, tokens])         # of all
->>> processes.share(folder)               # what the first says
->>> processes.any(interrupted)
+>>> with joined_processes(settings) as processes:     # alone if nobody started others
+...     processes.rank, processes.of                  # (1, 2)
+...     processes.sum([loss, tokens])                 # of all
+...     processes.share(folder)                       # what the first says
+...     processes.any(interrupted)
 
-Each process takes its rows of every batch and its blocks of the validation part; gradients are
-averaged, so all make the same step. What one decides alone, such as the name of the run, it shares.
-All processes must ask for the same things in the same order.
+torchrun tells each process by the environment which it is (RANK of WORLD_SIZE) and where to meet
+(MASTER_ADDR, MASTER_PORT). Each takes its rows of every batch and its blocks of the validation part; gradients are
+averaged, so all make the same step. What one decides alone, such as the name of the run, it shares, and the first
+writes. All processes must ask for the same things in the same order. Whatever goes wrong is said once: by the
+process that notices it first, while the others end in silence.
 
 `DistributedDataParallel` keeps a whole model in each process. With `--fsdp` (`fully_shard`) each
 keeps some rows of each parameter, of its gradient and of the optimizer's state; for the time of a
 forward and a backward pass all rows are fetched, since a program is one function.
-
-Which of several processes writes: the first.
-
->>> writes()                     # alone, or rank 0 of torch.distributed
-True
-
-Tensors that are divided over several processes, each of which has some rows (FSDP).
 
 >>> parameter.shape, local(parameter).shape          # of two processes
 (torch.Size([11, 8]), torch.Size([6, 8]))
@@ -30,19 +24,7 @@ Tensors that are divided over several processes, each of which has some rows (FS
 torch.Size([11, 8])
 >>> divided(weights, parameter)                       # the rows of `weights` that are here
 
-A tensor that is not divided is its own rows and its own whole, so that whoever calls these need not
-ask how many processes there are.
-
-Processes that were started together find each other, and end together.
-
-    torchrun --nproc-per-node 2 -m indicial train …
-
->>> with joined_processes(settings) as processes:
-...     train(…)
-
-torchrun tells each process by the environment which it is (RANK of WORLD_SIZE) and where to meet
-(MASTER_ADDR, MASTER_PORT). Whatever goes wrong is said once: by the process that notices it first,
-while the others end in silence.
+A tensor that is not divided is its own rows and its own whole.
 """
 
 from __future__ import annotations
