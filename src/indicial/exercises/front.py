@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from indicial.exercises.answers import SUFFIXES, Answers, read_answers
-from indicial.exercises.apart import SECONDS, Apart
+from indicial.exercises.apart import SECONDS, Apart, values_of
 from indicial.exercises.asking import ask
-from indicial.exercises.code import values_of
 from indicial.exercises.gaps import EMPTY, Exercise, Grade
 from indicial.exercises.handout import count_points, number
 from indicial.program.messages import IndicialError, wrapped
