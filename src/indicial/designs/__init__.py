@@ -1,1 +1,0 @@
-"""Models whose matrices a person chose: checked on every case, learned again, and compared."""

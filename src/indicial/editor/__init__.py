@@ -1,1 +1,0 @@
-"""The language server, and messages in the formats of other tools."""

@@ -1,1 +1,0 @@
-"""Problem sheets as exercises: handouts with gaps, and answers that are graded by values."""

@@ -1,1 +1,0 @@
-"""A trained module → files that run without Indicial: PyTorch, ONNX."""

@@ -1,1 +1,0 @@
-"""Experiments: several trainings on equal terms, and what comes of them."""

@@ -1,1 +1,0 @@
-"""The page of `indicial lab`: what it asks, who computes the answers, and the server in between."""

@@ -1,1 +1,0 @@
-"""Tables of columns: what programs with several inputs are trained on."""

@@ -1,1 +1,0 @@
-"""What a problem sheet says, trained or measured: `indicial study`."""
