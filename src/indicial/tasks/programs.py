@@ -39,10 +39,11 @@ from indicial.data.corpus import Data
 from indicial.library.loading import load, told_apart
 from indicial.notation.printers import name_key
 from indicial.notation.syntax import Index, Name
-from indicial.program.ir import Code, Read, Tensor
+from indicial.program.ir import Code, Tensor
 from indicial.program.meaning.arrays import BATCH
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
+from indicial.program.rewrite import reached
 from indicial.tasks.columns import ColumnTask
 from indicial.tasks.language import Blank, Language
 from indicial.tasks.predictions import LENGTH, Prediction, prediction, probe, token_inputs
@@ -344,23 +345,14 @@ def _read_by(code: Code) -> dict[str, set[str]]:
     """For each tensor those that its equations read."""
     found: dict[str, set[str]] = {name: set() for name in code.tensors}
     for statement in code.statements:
-        for part in (statement.body, statement.guard):
-            for node in part.walk() if part is not None else ():
-                if isinstance(node, Read):
-                    found[statement.target].add(node.tensor)
+        found[statement.target] |= {read.tensor for read in statement.reads()}
     return found
 
 
 def _needs(code: Code, name: str) -> set[str]:
     """All that a tensor is computed from, itself too where it recurs."""
     reads = _read_by(code)
-    found: set[str] = set()
-    waiting = [name]
-    while waiting:
-        for other in reads[waiting.pop()] - found:
-            found.add(other)
-            waiting.append(other)
-    return found
+    return reached(reads[name], lambda other: reads[other])
 
 
 def _together(code: Code, name: str) -> frozenset[str]:

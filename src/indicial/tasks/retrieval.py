@@ -28,7 +28,7 @@ from indicial.compile.module.module import ProgramModule
 from indicial.program import ir
 from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError
-from indicial.program.rewrite import rebuild, tensors_read
+from indicial.program.rewrite import needed_names, rebuild, sizes_in, tensors_read
 from indicial.tasks.predictions import Prediction
 
 Part = TypeVar("Part")
@@ -197,25 +197,18 @@ def _program(
     """A program of its own: these statements, what they read, and the sizes of that."""
     named = {s.target for s in statements} | tensors_read(statements)
     kept = {n: t for n, t in tensors.items() if n in named}
-    sizes: set[str] = set()
-    for tensor in kept.values():
-        sizes |= tensor.values.names if tensor.values is not None else set()
-        for axis in tensor.axes:
-            sizes |= axis.lower.names | axis.extent.names
-    for statement in statements:
-        for node in statement.body.walk():
-            sizes |= node.size.names if isinstance(node, ir.SizeValue) else set()
-    return replace(
+    made = replace(
         code,
         tensors=kept,
         statements=tuple(statements),
-        sizes={n: v for n, v in code.sizes.items() if n in sizes},
         constants={n: v for n, v in code.constants.items() if n in kept},
         draws=tuple(d for d in code.draws if d.tensor in kept),
         tests=(),
         loss=loss,
         generated=None,
     )
+    sizes = {name for size in sizes_in(made) for name in size.names}
+    return replace(made, sizes={n: v for n, v in code.sizes.items() if n in sizes})
 
 
 def reduced(code: ir.Code, want: Iterable[str]) -> ir.Code:
@@ -225,13 +218,8 @@ def reduced(code: ir.Code, want: Iterable[str]) -> ir.Code:
 
 def _needed(every: Sequence[ir.Statement], want: Iterable[str]) -> list[ir.Statement]:
     """The statements that some tensors come of."""
-    needed = set(want)
-    while True:
-        statements = [s for s in every if s.target in needed]
-        more = needed | tensors_read(statements)
-        if more == needed:
-            return statements
-        needed = more
+    names = needed_names(every, want)
+    return [statement for statement in every if statement.target in names]
 
 
 def sharing(module: ProgramModule, code: ir.Code) -> ProgramModule:
