@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from indicial.inspect.graph import Graph, Line
+from indicial.program.rewrite import reached
 
 ROW_GAP = 46.0
 BOX_GAP = 26.0
@@ -81,19 +82,8 @@ def _forward(graph: Graph) -> list[Line]:
     kept: list[Line] = []
     below: dict[str, set[str]] = {}
 
-    def reaches(a: str, b: str) -> bool:
-        seen, waiting = {a}, [a]
-        while waiting:
-            for new in below.get(waiting.pop(), ()):
-                if new == b:
-                    return True
-                if new not in seen:
-                    seen.add(new)
-                    waiting.append(new)
-        return False
-
     for line in graph.lines:
-        if line.back or line.source == line.target or reaches(line.target, line.source):
+        if line.back or line.source in reached([line.target], lambda name: below.get(name, ())):
             continue
         kept.append(line)
         below.setdefault(line.source, set()).add(line.target)
