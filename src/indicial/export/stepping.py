@@ -9,7 +9,7 @@ its first value and for its value after a step.
 
 Equations → the text of functions in plain PyTorch, which needs nothing but torch.
 
-    plain(code, ["P"])                  "import torch … def run(p, x, n, lengths, draws): …"
+    plain(code, ["P"]).text             "import torch … def run(p, x, n, lengths, draws): …"
     joined({"_forward": …, "_step": …}) one text with both functions, each helper once
 
 Recurrences are loops in Python here: kernels stay with Indicial.
@@ -24,6 +24,7 @@ from itertools import takewhile
 
 from indicial.compile.emit.lift import simplified
 from indicial.compile.emit.printing import quoted
+from indicial.compile.emit.running import Source
 from indicial.compile.emit.source import emit
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import attribute_names
@@ -39,11 +40,11 @@ RUN = "run"
 """What the emitted function is called before it gets a name of its own."""
 
 
-def plain(code: Code, want: Sequence[str]) -> str:
-    """The text that computes the wanted tensors, without kernels and without dropout."""
+def plain(code: Code, want: Sequence[str]) -> Source:
+    """What computes the wanted tensors, without kernels and without dropout."""
     simple = simplified(code)
     lighter = hoist(simple, schedule(simple, want))
-    return emit(lighter, schedule(lighter, want), want).text
+    return emit(lighter, schedule(lighter, want), want)
 
 
 def walks(code: Code, want: Sequence[str]) -> bool:
@@ -133,7 +134,7 @@ def in_short(message: str) -> str:
 
 def _steps(module: ProgramModule, decoder: Decoder, stepping: Stepping) -> Steps:
     found = decoder.beginning.want
-    beginning = plain(stepping.beginning, found) if found else ""
+    beginning = plain(stepping.beginning, found).text if found else ""
     step = decoder.pure.source.text
     asked = f"n[{quoted(stepping.count)}]" in step
     slots = _Slots(module, decoder, frozenset(decoder.pure.want)).all()

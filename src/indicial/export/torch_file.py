@@ -91,11 +91,11 @@ class _Writer:
 
     def file(self) -> TorchFile:
         inputs = self.inputs(self.want)
-        texts = {"_forward": plain(self.code, self.want)}
+        texts = {"_forward": plain(self.code, self.want).text}
         methods = [self.call("forward", "_forward", self.want)]
         loss = self.code.loss
         if loss is not None and loss not in self.want:
-            texts["_loss"] = plain(self.code, [loss])
+            texts["_loss"] = plain(self.code, [loss]).text
             methods.append(self.call("loss", "_loss", (loss,)))
         if isinstance(self.steps, Steps):
             if self.steps.beginning:

@@ -15,14 +15,12 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from indicial.compile.emit.lift import simplified
-from indicial.compile.emit.source import emit
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import carried, same_step
-from indicial.compile.passes.hoist import hoist
 from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.schedule.plan import Loop, Step
 from indicial.compile.schedule.schedule import schedule
+from indicial.export.stepping import plain
 from indicial.program import ir
 from indicial.program.rewrite import free_indices, rebuild
 
@@ -40,9 +38,7 @@ class Twin:
 
     def __init__(self, module: ProgramModule, code: ir.Code, want: Sequence[str]) -> None:
         self.module = module
-        simple = simplified(code)
-        lighter = hoist(simple, schedule(simple, want))
-        self.source = emit(lighter, schedule(lighter, want), want)
+        self.source = plain(code, want)
         self.values = {
             name: module.get_parameter(key).detach().cpu().double()
             for name, key in module.state_keys.items()
