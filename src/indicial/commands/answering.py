@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from indicial.commands.arguments import check_outputs, counted
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ STANDARD = "-"
 
 def answer(options: argparse.Namespace, run: Run) -> int:
     """Writes the answers to all rows that `--input` names."""
-    from indicial.commands.arguments import check_outputs
     from indicial.data.columns.tables import Bad
     from indicial.decode.answers import Answerer
 
@@ -128,7 +128,7 @@ class Refusals:
     def tell(self) -> None:
         if not self.count:
             return
-        rows = "1 row" if self.count == 1 else f"{self.count:,} rows"
+        rows = counted(self.count, "row")
         print(f"note: {rows} cannot be read, and the answer is an empty line:", file=sys.stderr)
         for line in self._lines:
             print(f"  {line}", file=sys.stderr)
@@ -255,7 +255,6 @@ def looks_up(run: Run) -> bool:
 
 def answer_from_pages(options: argparse.Namespace, run: Run) -> int:
     """Answers the questions that were given; or asks every page."""
-    from indicial.commands.arguments import check_outputs
     from indicial.commands.generate import prompts_of
     from indicial.decode.lookup import Librarian
 

@@ -131,6 +131,11 @@ def refuse(options: argparse.Namespace, names: Iterable[str], why: str) -> None:
             raise IndicialError(f"{flag_of(name)} {why}")
 
 
+def counted(number: int, word: str) -> str:
+    """`1 row`, `2,000 rows`."""
+    return f"{number:,} {word}{'s' * (number != 1)}"
+
+
 def print_json(value: object, **how: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, **{"indent": 2, **how}))
 

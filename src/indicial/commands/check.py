@@ -14,6 +14,7 @@ from indicial.commands.arguments import (
     Commands,
     choosing,
     command,
+    counted,
     filling,
     print_json,
     read_programs,
@@ -116,7 +117,7 @@ def _check(options: argparse.Namespace) -> int:
     designs = list(_designs(files))
     errors += sum(1 for design in designs if not design.passed)
     equations = sum(len(p.equations) for p in programs)
-    tried = f"{_count(len(verdicts), 'claim')} (seed {options.seed})" if verdicts else ""
+    tried = f"{counted(len(verdicts), 'claim')} (seed {options.seed})" if verdicts else ""
     summary = _summary(equations, len(programs), tried, errors, warnings, len(skipped))
     if options.format != "text":
         rows = [m.to_json() for m in found] + [verdict.to_json() for verdict in verdicts]
@@ -215,19 +216,15 @@ def _designs(files: list[str]) -> Iterator[_Design]:
                 yield _Design(file, block.line, told, False)
 
 
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
 def _summary(
     equations: int, programs: int, claims: str, errors: int, warnings: int, skipped: int
 ) -> str:
-    read = f"{_count(equations, 'equation')} in {_count(programs, 'program')}"
+    read = f"{counted(equations, 'equation')} in {counted(programs, 'program')}"
     read += f", {claims}" if claims else ""
     if not errors and not warnings:
         verdict = "no mistakes"
     else:
-        parts = [_count(n, w) for n, w in ((errors, "error"), (warnings, "warning")) if n]
+        parts = [counted(n, w) for n, w in ((errors, "error"), (warnings, "warning")) if n]
         verdict = ", ".join(parts)
     tail = f"; {skipped} not read (see --notes)" if skipped else ""
     return f"{read}: {verdict}{tail}"

@@ -14,6 +14,7 @@ from indicial.commands.arguments import (
     Commands,
     check_outputs,
     command,
+    counted,
     forcing,
     print_json,
     refuse,
@@ -223,7 +224,7 @@ def _truths(run: Run, options: argparse.Namespace, decoding: Mapping[str, Any]) 
 
 def _examination(found: Examination) -> str:
     scores = found.scores
-    lines = [f"{found.name}: {_count(found.rows, 'row')}", f"  {found.form.says}"]
+    lines = [f"{found.name}: {counted(found.rows, 'row')}", f"  {found.form.says}"]
     if scores.probable:
         lines.append(
             f"  {scores.per_token:.4f} nats per {scores.each}, perplexity {scores.perplexity:.2f}"
@@ -241,7 +242,7 @@ def _examination(found: Examination) -> str:
         )
         beams = found.settings.num_beams
         how = "the likeliest token each time" if beams == 1 else f"{beams} beams"
-        lines.append(f"  {figures} of {_count(len(found.answers), 'text')}, {how}")
+        lines.append(f"  {figures} of {counted(len(found.answers), 'text')}, {how}")
         lines.append(f"  {found.likeness.signature}")
     return "\n".join(lines)
 
@@ -250,7 +251,7 @@ def _page(found: Evaluation) -> str:
     scores = found.scores
     blank = f", {scores.count:,} of them left blank" if scores.count < found.tokens else ""
     lines = [
-        f"{found.name}: {_count(found.tokens, 'token')} in {_count(found.documents, 'document')}{blank}",
+        f"{found.name}: {counted(found.tokens, 'token')} in {counted(found.documents, 'document')}{blank}",
         f"  {scores.per_token:.4f} nats per token, perplexity {scores.perplexity:.2f}",
         f"  {scores.bits_per_character:.4f} bits per character, "
         f"{found.bits_per_byte:.4f} bits per byte",
@@ -261,16 +262,12 @@ def _page(found: Evaluation) -> str:
         )
     if found.unknown:
         lines.append(
-            f"  {_count(found.unknown, 'character')} that the model does not know, each one "
+            f"  {counted(found.unknown, 'character')} that the model does not know, each one "
             "token and 20 bits that say which"
         )
     rows = "whole documents" if found.layout == "documents" else "running text"
     lines.append(f"context {found.context}, stride {found.stride}, rows of {rows}")
     return "\n".join(lines)
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 @contextmanager
@@ -340,9 +337,8 @@ def matched(options: argparse.Namespace, run: Run) -> int:
 
 def page(found: Matches) -> str:
     """What a person wants to know of the answers."""
-    count = len(found.truth)
     lines = [
-        f"{found.name}: {count:,} question{'s' * (count != 1)}",
+        f"{found.name}: {counted(len(found.truth), 'question')}",
         f"  {found.share:.1%} answered exactly right ({sum(found.right):,})",
     ]
     if found.recall:
