@@ -10,18 +10,8 @@ Compared is what the outputs depend on (`circuits.py`): products of factors, hea
 fits best. So the report is the same when heads change places, or when query and key are multiplied
 by a matrix and its inverse. Every sentence is about numbers that were computed, and names them.
 
-Pairing things so that the pairs together cost least: heads of one design with those of another.
-
->>> assign(np.array([[4.0, 1.0], [2.0, 9.0]]))
-[1, 0]
-
-Two designs as one picture: a row for each, a column for each kind of matrix.
-
->>> draw(comparison, "both.svg")
-PosixPath('both.svg')
-
-The two matrices of a column have one scale, orange below 0 and purple above, white at 0: colours
-that everybody can tell apart. Where there is room, the numbers stand in the cells.
+The picture has a row for each design and a column for each kind of matrix. The two matrices of a column have one
+scale, orange below 0 and purple above, white at 0: colours that everybody can tell apart.
 """
 
 from __future__ import annotations

@@ -1,19 +1,14 @@
-"""A design: equations with an array for each of their parameters.
+"""A design: equations with an array for each of their parameters, or an equation for it.
 
 >>> design = indicial.design("selects", Q=…, K=…, V=…, positions=…)
 >>> print(design.check("content"))
 content: all 1,092 sequences are right; …
 >>> learned = design.train("content")
 >>> design.save("mine.json"); Design.load("mine.json")
-
-A design is saved as one JSON file that can be read and written by hand.
-
-What a person writes down for a design → an array for each parameter, and the sizes.
-
->>> named(code, {"Q": q, "positions": p})
-{'W^Q': array(…), 'pos': array(…)}
 >>> defined(code, "W^Q[i,c] = 4 [i = c]", {"I": 3, "V": 3, "P": 1})["W^Q"].shape
 (3, 4)
+
+A design is saved as one JSON file that can be read and written by hand.
 """
 
 from __future__ import annotations

@@ -1,19 +1,11 @@
-"""Designs for the three tasks, made by hand: what each matrix is for is said beside it.
+"""Designs for the three tasks, made by hand; which design a word means; designs as they stand in sheets.
 
 >>> print(hand("unique").check("unique"))
 unique: all 120 sequences are right
 …
 
-All are `selects`: one head, one layer, x = one-hot token joined with a position, scale 1/√I.
-
-Which design a word means.
-
->>> named_design("position").name
-'position by hand'
->>> named_design("runs/people") is None
-True
-
-A design as it stands in a sheet: a block with a line for each matrix.
+All are `selects`: one head, one layer, x = one-hot token joined with a position, scale 1/√I. In a sheet a block has a
+line for each matrix:
 
     ```design position                 what it is to do; the equations are those of `selects`
     W^Q = [[1, 1, 1, 0, 0, 0, 0]]      numbers,
@@ -22,9 +14,6 @@ A design as it stands in a sheet: a block with a line for each matrix.
     pos[t,p] = [t = p]
     size P = 4                         sizes that no numbers tell
     ```
-
->>> written_design(block, "position").check("position").passed
-True
 
 Tokens, outputs and the longest text are those of the task. A line may also be LaTeX, with a `bmatrix`.
 """

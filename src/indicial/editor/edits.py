@@ -1,18 +1,15 @@
-"""Another name for a thing, wherever it stands and however it is spelt there.
+r"""Changes of a text that an editor asks for: another name, other blanks, what may come next.
 
     τ → θ       τ[t]  →  θ[t],   tau[t]  →  theta[t],   $\tau_t$  →  $\theta_t$
     t → s       h[t,j], Σ_t, h_{t-1}, T    →    h[s,j], Σ_s, h_{s-1}, S
 
-Nothing but the name is changed. What cannot be renamed safely is refused, with the reason.
-
-Equations with the blanks that the printer gives them, and with nothing else changed.
+A name is changed wherever it stands and however it is spelt there, and nothing else is. What cannot be renamed safely
+is refused, with the reason.
 
     h[t, j]=tanh( W[j,I]h[t-1,I] )  # a cell    →    h[t,j] = tanh(W[j,I] h[t-1,I])  # a cell
 
 A line is only changed if the printed one has the same signs and reads as the same equation. What stands
 in several lines was broken by its author, and stays as it is; so does whatever does not read.
-
-What may come next: names of the text, functions, words of the language, models of the library.
 
     h[t,j] = ta▮            tanh
     CELL = ug▮              ugrnn, a model of the library

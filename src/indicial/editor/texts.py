@@ -1,4 +1,4 @@
-"""A text that is being edited: its lines, its offsets, and what became of places in it.
+"""A text that is being edited: its lines, its offsets, what became of places in it; and what is known of it.
 
 >>> text = Text("a = 1\\nb = 𝔼\\n", units=16)
 >>> text.offset(1, 6)          # the end of 𝔼, which is two units of UTF-16
@@ -7,15 +7,9 @@
 >>> str(text), moved(4, [edit])
 ('xyz = 1\\nb = 𝔼\\n', 6)
 
-Lines are kept apart, so that an edit costs as much as it is long, and not as the text is.
-
-What is known of a text that is being edited: plain data that goes from one process to another.
-
-    found = find("y[j] = W[j,I] x[I]", "y.eq")        (`reading.py`)
-    found.diagnostics, found.names, found.about[program, kind, key], …
-
-All places are offsets in the text. Nothing here reads: who answers an editor starts at once.
-"""
+Lines are kept apart, so that an edit costs as much as it is long, and not as the text is. `Findings` are plain
+data that goes from one process to another; all places are offsets in the text. Nothing here reads: who answers
+an editor starts at once."""
 
 from __future__ import annotations
 

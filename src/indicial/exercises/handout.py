@@ -1,15 +1,11 @@
-r"""An exercise → a handout: in Markdown, or as a notebook.
+r"""An exercise → a handout: in Markdown, as a notebook, or in LaTeX that compiles as it is.
 
     claim work of h = 2 J^2 T        →       claim work of h = ___  # a1
+                                             \text{work of } h = \answer{a1}{}
 
 Answers in words are left out, and so is what the sheet computes below a question; each question has a
-place for words of one's own.
-
-An exercise → a handout in LaTeX that compiles as it is.
-
-    claim work of h = 2 J^2 T      →      \text{work of } h = \answer{a1}{}
-
-Students write between the last braces of `\answer{a1}{}`, and in words in `\words{a}{}`.
+place for words of one's own. In LaTeX students write between the last braces of `\answer{a1}{}`, and in words in
+`\words{a}{}`.
 """
 
 from __future__ import annotations

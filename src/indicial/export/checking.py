@@ -1,24 +1,12 @@
-"""What both checks of an exported file share: inputs to try it on, and how far numbers are apart.
-
->>> random_texts(module, ["w"], batch=5, length=7)["w"].shape
-torch.Size([5, 7])
->>> difference(path, [torch.ones(3)], [np.ones(3)])
-0.0
-
-An exported `model.py` → how far its numbers are from the module's.
+"""An exported file → how far its numbers are from the module's, on random inputs.
 
 >>> check_torch(module, file, Path("model.py"))
 2.4e-07
-
-It is read from the disk, as somebody else would, and run at several batches and lengths, whole texts
-and step by step.
-
-An ONNX file → how far its numbers are from the module's, at a batch and a length of its own.
-
 >>> check_forward(module, file, Path("model.onnx"), None).difference
 2.4e-07
 
-The file is run with onnxruntime; the module runs as Indicial runs it, with its kernels.
+It is read from the disk, as somebody else would, and run at several batches and lengths, whole texts and step by step.
+ONNX is run with onnxruntime; the module runs as Indicial runs it, with its kernels.
 """
 
 from __future__ import annotations

@@ -1,21 +1,18 @@
-"""How far back a model learns from: the gradient of one prediction at the steps before it.
+"""How far back a model learns from, and what one step does to a small change of the state.
 
 >>> found = gradients_through_time(module, {"w": tokens})
 >>> found[0].name, found[0].norms[:3], found[0].factor
 ('h', [0.41, 0.35, 0.29], 0.86)
+>>> found = jacobians(module, {"w": tokens})
+>>> found[0].name, found[0].eigenvalues.shape, found[0].radius
+('c, h', (8, 96), 0.94)
 
 `norms[d]` is the norm of ∂(-ln P[t])/∂h[t-d], averaged over texts and over the last steps t. The
 factor is that by which it changes with each step, fitted to the logarithms. Where there is no
 recurrence, it is the gradient at what the tokens become first, their embedding.
 
-What one step does to a small change of the state: eigenvalues of ∂h[t]/∂h[t-1].
-
->>> found = jacobians(module, {"w": tokens})
->>> found[0].name, found[0].eigenvalues.shape, found[0].radius
-('c, h', (8, 96), 0.94)
-
 A state that is carried as several tensors (the c and h of an LSTM) is one vector. The recurrence is
-cut at one step: the state before it becomes an input, and the gradient does the rest. So all is
+cut at one step: the state before it becomes an input, and the gradient ∂h[t]/∂h[t-1] does the rest. So all is
 read from the equations, and each text gives the Jacobian at one of its steps.
 """
 

@@ -1,22 +1,15 @@
-"""The numbers of a model by name: its parameters, and what each equation gives on some texts.
+"""The numbers of a model by name, which of its units hardly learn, and which words it takes for alike.
 
 >>> parameter_statistics(module)[0]
 Statistics(name='W^{h,R}[j,i]', count=4096, mean=0.0, deviation=0.12, norm=7.9, most=0.5, …)
-
-Which units hardly learn: the share of each tanh, σ and ReLU that is where it is flat.
-
 >>> saturations(module, {"w": tokens})[0]
 Saturation(equation='R', function='tanh', low=0.05, high=0.06, always=0.0)
-
-A tanh is flat beyond ±0.97, a σ below 0.03 and above 0.97, a ReLU at 0. `always` is the share of
-units that are so at every step of every text: a ReLU of which that is true is dead.
-
-Which words the model takes for alike: the nearest by the cosine of their vectors.
-
 >>> nearest(module, tokenizer, [tokenizer.encode("dog")[0]])[0]
 Neighbours(token='dog', near=(('cat', 0.83), ('horse', 0.71), …))
 
-The vectors are the parameter that the equations read at a token, `e[w[t],j]`.
+A tanh is flat beyond ±0.97, a σ below 0.03 and above 0.97, a ReLU at 0. `always` is the share of
+units that are so at every step of every text: a ReLU of which that is true is dead. The vectors of words are the
+parameter that the equations read at a token, `e[w[t],j]`; near is what has a large cosine.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
-"""What a head does on sentences whose grammar is known: which share of its weight goes where.
+"""What heads do on many texts at once: how widely and how far they look, and at what, where the grammar is known.
 
+>>> heads = weights_of(module, {"w": tokens})      # tokens: (B, T)
+>>> heads[0].layer, heads[0].weights.shape, heads[0].entropy().mean(), heads[0].distance().mean()
+(1, (B, T, T), 1.31…, 4.02…)
 >>> sentences = [Parsed.of(world.sentence(rng), world) for _ in range(300)]
 >>> found = structures(module, sentences, tokenizer, later=1)
 >>> found[0].title, found[0].shares["before"].share, found[0].shares["before"].even
@@ -16,16 +19,7 @@ next; a place that reads none is the beginning of the text.
     subject    where a verb follows: the words of its subject, if they are three words back or more
     noun       at the same places: any other noun, the mean of one
 
-And by the kind of the words looked at: `found[0].kinds["punct"].share`, relations of Universal
-Dependencies as the world has them.
-
-The weights of all heads on many texts at once, and how widely and how far each head looks.
-
->>> heads = weights_of(module, {"w": tokens})      # tokens: (B, T)
->>> heads[0].layer, heads[0].head, heads[0].weights.shape
-(1, 0, (B, T, T))
->>> heads[0].entropy().mean(), heads[0].distance().mean()
-(1.31…, 4.02…)
+And by the kind of the words looked at, relations of Universal Dependencies: `found[0].kinds["punct"].share`.
 """
 
 from __future__ import annotations

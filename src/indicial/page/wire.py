@@ -1,14 +1,9 @@
-"""What came over the wire, checked against the types of `protocol.py`; the same types in TypeScript.
-
-checked(ReadText, {"text": "y = x"})     →   the same
-checked(ReadText, {"txet": ""})          →   the question has a field txet that means nothing here
-
-python -m indicial.page.wire > web/src/protocol.ts
-
-From a question to its answer, in a worker process: nothing here raises.
+"""From a question that came over the wire to its answer: nothing here raises. The types of `protocol.py` in TypeScript.
 
 answer("read", {"text": "y[j] = W[j,I] x[I]"})    →   {"answer": {"messages": [], …}}
 answer("read", {"txet": ""})                      →   {"error": "the question has a field txet …"}
+
+python -m indicial.page.wire > web/src/protocol.ts
 """
 
 from __future__ import annotations

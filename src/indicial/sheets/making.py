@@ -1,35 +1,20 @@
-"""A sheet → a notebook: the front door.
+"""A sheet in Markdown → its pieces → a notebook, and that notebook with its outputs.
 
     ## Two heads                  ## Two heads                      a Markdown cell
     ```indicial             →     %%indicial two_heads 1            a code cell
     w[n] = β[n] / 2               w[n] = β[n] / 2
     ```
-
-Blocks of one section are the parts 1, 2, … of a program that has its title as a name. A section that
-reads what the one before it defines says so: `%%indicial two_heads 1 after a_noisy_key`.
-
-A notebook → the same with its outputs, run from top to bottom in a kernel of its own.
-
->>> ran = run(make(Path("docs/problems/argmax.md")))
->>> ran["cells"][4]["outputs"][0]["data"]["text/plain"]
-['s[n] = k[n,I] q[I]\n', …]
-
-It runs in an empty folder that is removed afterwards, as the blocks of a document do. What a sheet
-leaves open (`...`) may be different each time, and is not kept.
-
-A sheet in Markdown → its pieces: prose, notation, code.
-
-    What does the query get?      Piece("prose", "What does the query get?")
-    ```indicial
-    s[n] = k[n,I] q[I]        →   Piece("notation", "s[n] = k[n,I] q[I]")
-    ```
     ```console
-    $ indicial check a.eq     →   Piece("code", "%indicial check a.eq")
+    $ indicial check a.eq   →     %indicial check a.eq
     ```
 
-Blocks run as in a document (CONTRIBUTING.md): `python`, `pycon`, `console`, `design`, and those with `file=NAME`.
-All others, and those with `no-run`, stay prose.
-"""
+Blocks of one section are the parts 1, 2, … of a program that has its title as a name. A section that reads what
+the one before it defines says so: `%%indicial two_heads 1 after a_noisy_key`. Blocks run as in a document
+(CONTRIBUTING.md): `python`, `pycon`, `console`, `design`, and those with `file=NAME`. All others, and those
+with `no-run`, stay prose.
+
+A notebook is run from top to bottom in a kernel of its own, in an empty folder that is removed afterwards. What
+a sheet leaves open (`...`) may be different each time, and is not kept."""
 
 from __future__ import annotations
 

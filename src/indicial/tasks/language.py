@@ -1,4 +1,4 @@
-"""The task of a language model: each word of a text from those before it.
+"""The tasks of a language model, each word of a text from those before it; and of a blank one, from all others.
 
 >>> task = Language(program, data, context=128, batch_size=32, seed=0)
 >>> task.batch(0).inputs["w"].shape
@@ -9,13 +9,8 @@ torch.Size([32, 128])
 Training minimises the loss of the program, whatever it is. Validation counts -ln P of each token of
 the validation part once; where a program says no P, it takes the loss itself.
 
-The task of a blank language model: each word of a text from all others.
-
     blank_rnn            reads the whole text, and predicts each word without reading it
     encoder + masked     reads the text with blanks in it: w; what stood there: u; where: m
-
->>> task.batch(0).inputs          # encoder + masked
-{"u": (32, 128) tokens, "w": the same with blanks, "m": 1.0 at each blank}
 
 A blank is one more token, behind those of the tokenizer. Which words are blanked is drawn from the
 seed and the number of the batch, so that the same batch is the same again.

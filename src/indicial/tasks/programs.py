@@ -1,4 +1,4 @@
-"""What was named on the command line → one program that can be trained, or what it lacks.
+"""What was named on the command line → one program that can be trained, or what it lacks; and its task.
 
     trainable(["ugrnn"])                       joined with `language_model`
     trainable(["stacked"], {"CELL": "lstm"})   joined with `language_model_stack`
@@ -7,21 +7,14 @@
     trainable(["bahdanau"])                    two texts, for the task `columns`
 
 A text that says neither how likely a word is nor what to minimise is joined with the text of the
-library that says it, if it has the states for it.
+library that says it, if it has the states for it. The names of a cell are its own:
 
-A cell → the text of the language model around it, whatever the names of the cell are.
-
-    input x[t,k], … h[t,j] = …      language_model, as it stands in the library
-    input u[t,d], … o[t,d] = …      the same with u for x and o for h
+    input u[t,d], … o[t,d] = …      language_model with u for x and o for h
     … e[t,m] = σ(…) …               the word vectors are called e^{word}: the cell's e is its own
 
 What the cell gives is found by its structure: a tensor with a vector for each step that no other
 equation goes on with. Among tensors that need each other (the c and h of an LSTM) it is h, or else the one that is
 defined last.
-
-The tasks by name.
-
->>> make_task("language", program, data, context=128, batch_size=32, seed=0)
 """
 
 from __future__ import annotations

@@ -5,12 +5,7 @@
 (78720, 2310)
 >>> train(ready.task, ready.module, ready.choices, ready.run, watchers, ready.plan)
 
-What is told before the first step: the model, the data, the steps and how long they will take.
-
-How long a step takes, measured before the first one: what the number of steps is planned from.
-
->>> rehearse(task, module, choices)
-0.031
+The number of steps is planned from how long one takes, measured before the first (`rehearse`).
 """
 
 from __future__ import annotations

@@ -1,22 +1,13 @@
 """The weights with all that changes them, step by step: what a checkpoint holds.
 
 >>> training = Training(task, module, choices)
->>> training.step().loss
-2.89…
->>> training.validate().per_token
-2.85…
-
-Gradients that are too long are made shorter.
-
+>>> training.step().loss, training.validate().per_token
+(2.89…, 2.85…)
 >>> clip_by_norm(module.parameters(), most=1.0)
 Clipped(norm=3.7, clipped=True)         # all gradients were divided by 3.7
 
-`each=True` looks at each tensor by itself. A norm that is not finite is reported and nothing is
-scaled: whoever calls decides whether to leave the step out.
-
-A loss or a gradient that is not a number: in which equation it began, and what to do.
-
->>> raise not_finite(module, batch, "the loss is nan", step=212, kept=200, rate=0.1)
+A norm that is not finite is reported and nothing is scaled: whoever calls decides whether to leave the step out. Of
+a loss or a gradient that is not a number it is told in which equation it began, and what to do:
 
 step 212: the loss is nan.
 cell.eq:3:1: error: R[4,17] of example 2 is inf, and all before it is finite [not-finite]

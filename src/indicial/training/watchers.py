@@ -1,4 +1,4 @@
-"""Who looks on while a model is trained: a display, a file of numbers, curves.
+"""Who looks on while a model is trained: a display, a file of numbers, curves; and who wants it to end.
 
     watchers = [Metrics(run), Display()]
     train(task, module, settings, run, watchers)
@@ -10,15 +10,8 @@
     note(text)                   a sentence for the reader
     ended(summary)               always the last, also after Ctrl-C and mistakes
 
-A watcher takes what it needs: `Watcher` does nothing at all of these.
-
-Ctrl-C, SIGTERM, a closed terminal while a model is trained: the first asks, a second Ctrl-C ends.
-
->>> with Interrupts() as interrupts:
-...     while not interrupts.asked:
-...         step()
-
-Only the main thread can listen; elsewhere nothing is ever asked.
+A watcher takes what it needs: `Watcher` does nothing at all of these. Of Ctrl-C, SIGTERM and a closed terminal the
+first asks, and a second Ctrl-C ends (`Interrupts`). Only the main thread can listen; elsewhere nothing is ever asked.
 """
 
 from __future__ import annotations

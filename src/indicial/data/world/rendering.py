@@ -1,20 +1,14 @@
-"""Templates: how a derivation becomes words, and which word each word depends on.
-
-    "was:aux:pass born ( in:case {town} ):obl"
-
-A template is a row of items: a word, the name of a part in braces, or a phrase in brackets. Behind
-a colon stands the relation of the item to its head; the one item without a relation is the head.
-`has|have` is chosen by number, `his|her|their` by gender and number, and `a` becomes `an` before a
-word that wants it.
-
-A rendering is a function from rules to templates; another language is another such function.
-
-English: a template for each rule, and the forms of words.
+"""Templates: how a derivation becomes words, and which word each word depends on; those of English.
 
     english(rule "born_in")       →  "was:aux:pass born ( in:case {born_in} ):obl"
     english(rule "man", plural)   →  "man|men"
 
-Relations between words are those of Universal Dependencies.
+A template is a row of items: a word, the name of a part in braces, or a phrase in brackets. Behind
+a colon stands the relation of the item to its head, one of Universal Dependencies; the one item without a relation is
+the head. `has|have` is chosen by number, `his|her|their` by gender and number, and `a` becomes `an` before a
+word that wants it.
+
+A rendering is a function from rules to templates; another language is another such function.
 """
 
 from __future__ import annotations
