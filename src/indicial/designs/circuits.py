@@ -4,33 +4,7 @@
 >>> found.scores.shape, found.values.shape, found.labels      # tokens A B C, six positions
 ((1, 9, 9), (1, 3, 9), ('A', 'B', 'C', '0', '1', …))
 
-The factors W^Q and W^K are free up to an invertible change, M W^Q and M^{-⊤} W^K; so are W^O and W^V,
-and the vectors of tokens and positions with all that reads them. The products are not:
-
-    scores[k,a,b]    how much head k adds for a query with feature a and a key with feature b
-    values[k,o,b]    what head k adds to output o for a key with feature b
-
-A feature is a token, a position, or an element of an input that is given as numbers. Many products
-give the same outputs, and one of them stands for all (`settled`): scores are centred where the
-softmax does not see a shift, and so are values whose outputs go through a softmax themselves.
-
-Scores and values that differ, and give the same outputs → one of them for all.
-
->>> scores, values = settled(scores, values, Features(slice(0, 3), slice(3, 7)))
-
-Every place has one token and one position. So the outputs do not change
-
-    if a number is added to the scores of a query for all tokens, or for all positions;
-    if a row is added to the scores that all tokens ask for, and taken from those of all positions;
-    if a column is added to the values of all tokens, and taken from those of all positions.
-
-Therefore scores are centred over the key's tokens and over its positions, and what all positions share
-is counted with the tokens. Two things make it finer. Where place t reads w[t-1], the first place has a
-position and no token; so what all tokens share is what all positions share but the first. And where a
-place looks back only, scores of a position for a later one are never used: they are 0 here. As not all
-positions see the same then, what all tokens share is counted with the positions instead.
-
-One attention head as equations have it: which matrices it is made of, and what it reads.
+A head is found in the equations where it is written like this; what is not is refused, with what is in the way:
 
     α[t_1,t_2] = softmax_{t_2} 1/√I Query[t_1,I] Key[t_2,I]      query, key and scale
     Query[t,i] = W^Q[i,C] x[t,C]                                  a projection
@@ -38,7 +12,25 @@ One attention head as equations have it: which matrices it is made of, and what 
     x[t,C] = token[t,V]; pos[t,P]    or    e[w[t],j] + pos[t,j]   what it reads
     P(w[t] | …) = softmax_{w_t} e[w_t,J] y[t,J]                   what reads it
 
-`circuits` multiplies them. What is not written like this is refused, with what is in the way.
+The factors W^Q and W^K are free up to an invertible change, M W^Q and M^{-⊤} W^K; so are W^O and W^V,
+and the vectors of tokens and positions with all that reads them. The products are not:
+
+    scores[k,a,b]    how much head k adds for a query with feature a and a key with feature b
+    values[k,o,b]    what head k adds to output o for a key with feature b
+
+A feature is a token, a position, or an element of an input that is given as numbers. Many products
+give the same outputs, and one of them stands for all (`settled`). Every place has one token and one position. So the
+outputs do not change
+
+    if a number is added to the scores of a query for all tokens, or for all positions;
+    if a row is added to the scores that all tokens ask for, and taken from those of all positions;
+    if a column is added to the values of all tokens, and taken from those of all positions.
+
+Therefore scores are centred over the key's tokens and over its positions, and what all positions share
+is counted with the tokens; values whose outputs go through a softmax themselves are centred too. Two things make it
+finer. Where place t reads w[t-1], the first place has a position and no token; so what all tokens share is what all
+positions share but the first. And where a place looks back only, scores of a position for a later one are never used:
+they are 0 here. As not all positions see the same then, what all tokens share is counted with the positions instead.
 """
 
 from __future__ import annotations

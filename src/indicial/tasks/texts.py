@@ -5,24 +5,18 @@
 >>> batch.inputs["w"].shape, batch.weights.shape      # the rows of a batch are about as long
 (torch.Size([32, 24]), torch.Size([32, 24]))
 
-What is minimised is -ln P of the tokens that count, divided by how many these are. Each step has
-one objective, as often as its share says, and so are its
-rows drawn from the files (`--shares`). Validation looks at questions where there are some: how many answers the
-likeliest tokens spell exactly, which is what greedy answers would be.
-
-What a document is made into before it is learned, and what of it counts.
+What a document is made into before it is learned, and what of it counts:
 
     language    the painter Anna Lind .               all of it
     spans       the ⁇ Lind .⁇painter Anna             a span is taken out, and stands behind the text
     blank       the ⁇ Anna ⁇ .⁇painter Lind           words are, and stand there in their order
     question    Where was Anna Lind born?⁇Lund        a question with its answer, which is all that counts
 
->>> shares("language=1,spans=1")
-{'language': 1.0, 'spans': 1.0}
-
 All of them are texts that a language model reads from left to right, so the same equations learn any mixture. A
-number for each token says how much it counts.
-"""
+number for each token says how much it counts. What is minimised is -ln P of the tokens that count, divided by
+how many these are. Each step has one objective, as often as its share says, and so are its rows drawn from the
+files (`--shares`). Validation looks at questions where there are some: how many answers the likeliest tokens
+spell exactly, which is what greedy answers would be."""
 
 from __future__ import annotations
 

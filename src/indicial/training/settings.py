@@ -12,16 +12,8 @@ and the same in a file for `--config`:
     set: {J: 256}
 
 What is not said is None here; `defaults.py` decides it. A name that is not known is refused, with
-the one that was probably meant.
-
-What a training does in full: every setting has a value.
-
->>> choices = Choices(context=128, batch_size=32, max_steps=1000, learning_rate=3e-3)
->>> Choices.from_json(choices.to_json()) == choices
-True
-
-The names are those of the settings. A run keeps them, so that it can go on as it began, and does
-not ask a clock or a machine again.
+the one that was probably meant. In `Choices` every setting has a value; a run keeps them, so that it can go on as it
+began, and does not ask a clock or a machine again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sentences of Universal Dependencies, as CoNLL-U writes them ↔ lists with an entry for each word.
+"""Sentences of Universal Dependencies, as CoNLL-U writes them ↔ lists with an entry for each word; as people type them.
 
     1   Dogs   dog    NOUN   NNS   _   2   nsubj   _   _
     2   bark   bark   VERB   VBP   _   0   root    _   _
@@ -7,23 +7,13 @@
 
 Heads are places from 0 on, and the root is its own head. What is no tree is told with its line.
 
-A sentence as it is typed → its words and marks, as Universal Dependencies divide English.
-
 >>> words_of("They don't like Anna's e-mails (I can't see why).")
 ['They', 'do', "n't", 'like', 'Anna', "'s", 'e-mails', '(', 'I', 'ca', "n't", 'see', 'why', ')', '.']
->>> words_of("They do n't like e-mails , and I can not see why .")[-5:]
-['can', 'not', 'see', 'why', '.']
 
 A line with a mark or `n't` between blanks, and none behind a word, was divided by somebody, and is taken as it is.
-
 Others are cut, from left to right, by the first of these that fits: addresses and smileys; abbreviations; numbers with
 what joins their digits; words, without `n't`, `'s` and the like behind them, which come next; marks, a row of the same
 one being one. Words with a hyphen are three, but for those that begin with `e-`, `co-`, `re-` and the like.
-
-Heads of words as trees: what is wrong with some, and the likeliest of all.
-
-    cycle([1, 2, 1, 3])            →  [1, 2]      these hang on each other, and on nothing else
-    likeliest_tree(ln_p)           →  [1, 1, 1]   the head of each word; the root is its own head
 
 The likeliest tree is the maximum spanning tree of the scores (Chu and Liu 1965, Edmonds 1967): take the best head of
 each word; where that closes a cycle, make one word of it and begin again. There is one root, as Universal

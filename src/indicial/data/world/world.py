@@ -8,16 +8,10 @@
 No two derivations give the same sentence, so the probability of a sentence is the product of the
 choices of its derivation, and the entropy of derivations is that of sentences.
 
-Words → derivations: all of them, with what may come next after each beginning.
-
-    reader = Reader(rendering)
-    ways = reader.after(("Hans", "Shaw", "was"))   # every way to have got there
-    reader.next_words(ways)                        →  {"born": 1.0}
-
-A way is what has been chosen so far and the stack of what is still to be said. Reading a word takes
-the top of the stack: if it is a phrase, its beginnings say by which choices it starts with that word
-and what then remains. Every way is kept, so that probabilities of beginnings are exact.
-"""
+A `Reader` goes from words to derivations. A way to have got somewhere is what has been chosen so far and the
+stack of what is still to be said. Reading a word takes the top of the stack: if it is a phrase, its beginnings
+say by which choices it starts with that word and what then remains. Every way is kept, so that probabilities of
+beginnings are exact."""
 
 from __future__ import annotations
 
