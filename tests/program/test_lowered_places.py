@@ -95,3 +95,10 @@ def test_a_sum_over_what_is_defined_keeps_the_ends_it_says(line: str, steps: lis
 def test_a_capital_that_a_function_leaves_open_is_told() -> None:
     (error,) = load("input x[t,j]\ny[t] = layernorm(x[t,J])\n").errors
     assert "J occurs only once in this product" in error.render()
+
+
+def test_of_two_sizes_the_one_that_is_better_known_by_a_letter_has_it() -> None:
+    """`1/√I` says whose size I is: that of the queries, not that of the values."""
+    sizes = load("perceiver").code.sizes
+    assert {"I", "I_{W^O}"} <= set(sizes)
+    assert "I_{W^Q}" not in sizes

@@ -310,3 +310,26 @@ def test_a_cell_that_fails_is_marked(block: str, failed: bool) -> None:
     outputs = [{"metadata": output.metadata} for output in captured.outputs]
     cell = {"cell_type": "code", "source": ["%%indicial part 1\n", block], "outputs": outputs}
     assert failures({"cells": [cell]}) == (["%%indicial part 1"] if failed else [])
+
+
+@pytest.mark.parametrize("missed", [AssertionError(), AttributeError("'NoneType' object has no …")])
+def test_ctrl_c_is_no_mistake_of_the_sheet(
+    missed: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client ends its kernel then, and goes on without it until something fails."""
+    client = pytest.importorskip("nbclient").NotebookClient
+
+    def stopped(self: Any, **_: object) -> None:
+        self._async_cleanup_kernel_future = object()
+        raise missed
+
+    def broken(self: Any, **_: object) -> None:
+        raise missed
+
+    sheet = tmp_path / "sheet.md"
+    sheet.write_text("# One\n\n```python\n1 + 1\n```\n", encoding="utf-8")
+    monkeypatch.setattr(client, "execute", stopped)
+    assert main(["notebook", str(sheet), "--run"]) == 130
+    monkeypatch.setattr(client, "execute", broken)
+    with pytest.raises(type(missed)):
+        main(["notebook", str(sheet), "--run"])

@@ -393,7 +393,12 @@ def _outputs(notebook: Notebook) -> list[list[dict[str, Any]]]:
         try:
             # Lines are as wide as in a terminal of 80 columns, and without colours.
             client.execute(env=os.environ | {"COLUMNS": "80", "NO_COLOR": "1"})
-        except CellExecutionError as error:
+        except Exception as error:
+            if getattr(client, "_async_cleanup_kernel_future", None) is not None:
+                # On Ctrl-C it ends its kernel, and then misses it in one way or another.
+                raise KeyboardInterrupt from None
+            if not isinstance(error, CellExecutionError):
+                raise
             raise IndicialError(
                 f"a cell fails: {error.ename}: {error.evalue} (in the cell {_failed(made)!r}); "
                 "run the notebook in Jupyter to see where"

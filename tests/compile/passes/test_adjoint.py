@@ -268,6 +268,11 @@ def test_a_stride_asks_for_its_window() -> None:
     assert lines(found) == ["x̄[t] = sum{t': 0..⌈T/2⌉-1}(W[t-2t'] * ȳ^{in}[t'])"]
 
 
+def test_a_place_that_a_condition_settles_is_not_summed_over() -> None:
+    found = adjoint(code("input x[j], z[ℓ,j]\nh[ℓ,j] = [ℓ = 2] x[j] + z[ℓ,j]"), ["h"], ["x"])
+    assert lines(found) == ["x̄[j] = h̄^{in}[2,j]"]
+
+
 def test_only_what_is_wanted() -> None:
     forward = load("ugrnn").code
     found = adjoint(forward, ["h"], ["B^G"])
