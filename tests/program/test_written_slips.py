@@ -195,6 +195,17 @@ SLIPS: dict[str, tuple[str, str, str]] = {
         r" h_t &= o_t \odot \tanh(C_t) \end{aligned}",
         "look-alike", "c_{t-1}",
     ),
+    "a norm without its square": (
+        r"\|a\|^2 = \|b\| = \|c\|^2", "lost-power", r"\|b\|",
+    ),
+    "an argument with another index": (
+        r"g(w_t, r) = \log \sum_v \exp(v^\top r) - w_i^\top r", "exchanged", r"w_i^\top",
+    ),
+    "an example and the target of another": (
+        r"\begin{aligned} A &= \sum_k J(W, x^{(k)}, y^{(k)}) \\ B &= \sum_k K(W, x^{(k)}, y^{(k)}) \\"
+        r" c_i &= \sum_k M(b_i, x^{(k)}, y^{(i)}) \end{aligned}",
+        "exchanged", "y^{(i)}",
+    ),
 }  # fmt: skip
 
 SOUND = (
@@ -257,6 +268,8 @@ SOUND = (
     r"\begin{aligned} Y &= W X \\ \frac{\partial L}{\partial X} &= W^T \frac{\partial L}{\partial Y} \end{aligned}",
     r"\begin{aligned} Y &= X W + b \\ \frac{\partial L}{\partial X} &= \frac{\partial L}{\partial Y} W^T \end{aligned}",
     r"G = \sum_t (1 - h_t^2) \delta_t h_{t-1}^T",
+    r"\|a\|^2 = \|b\|^2 = \|c\|^2",
+    r"g(w_t, r) = \log \sum_i \exp(w_i^\top r) - w_t^\top r",
 )
 
 

@@ -144,7 +144,7 @@ def _tried(step: Step, scope: Scope, budget: Budget) -> Finding:
     if guesses:
         return Finding(step, UNTRIED, f"nothing here says what {', '.join(guesses)} is")
     if guessed := _guessed(*distinct[0]):
-        return Finding(step, UNTRIED, f"nothing here says how {' and '.join(guessed)} depend")
+        return Finding(step, UNTRIED, f"nothing here says what {' and '.join(guessed)} depends on")
     if open_names:
         names = ", ".join(sorted(n.removesuffix("()") for n in open_names))
         verb = "stand" if "," in names else "stands"

@@ -10,8 +10,8 @@ x_{t+1} = x_t - \eta \nabla f(x, \xi_t)             x lacks its t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain, permutations
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise, permutations
 
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
@@ -43,6 +43,7 @@ def one_sided(equation: s.Equation) -> Iterator[Fault]:
         _backwards,
         _no_transpose,
         _halved,
+        _other_argument,
     ):
         yield from rule(equation)
 
@@ -410,3 +411,43 @@ def _halved(equation: s.Equation) -> Iterator[Fault]:
         yield warned(
             "halved", text, left.span, right.span, hint=f"is {lacking[0]} missing on the right?"
         )
+
+
+def _other_argument(equation: s.Equation) -> Iterator[Fault]:
+    """`L(w_t, r) = -log P(w_t | r) = … - w_i^⊤ r`: the last side has w_i where the others have w_t."""
+    left = equation.sides[0]
+    if not isinstance(left, s.Call) or equation.guard is not None or len(equation.sides) < 2:
+        return
+    for argument in left.arguments:
+        wanted = indices(argument)
+        if not isinstance(argument, s.Name) or len(wanted) != 1 or argument.sup:
+            continue
+        for side in equation.sides[1:]:
+            same = [n for n in side.every(s.Name) if n.stem == argument.stem and n.sub]
+            known = letters(left) | bound(equation)
+            strange = [n for n in same if len(indices(n)) == 1 and indices(n)[0] in INDICES - known]
+            if strange and not any(n == argument for n in same) and not side.every(s.Dots):
+                text = f"{unicode(strange[0])} stands where {unicode(argument)} is expected"
+                yield warned("exchanged", text, strange[0].span, argument.span)
+                return
+
+
+def unpaired(display: Sequence[s.Equation], equations: Sequence[s.Equation]) -> Iterator[Fault]:
+    """`J(x^{(k)}, y^{(i)})`, where all others have the same index: an example and the target of another."""
+    pairs = [
+        (one, two)
+        for row in equations for call in row.every(s.Call)
+        for one, two in pairwise(n for a in call.arguments for n in a.every(s.Name) if n.base in ("x", "y"))
+        if one.base != two.base and len(indices(one)) == len(indices(two)) == 1
+    ]  # fmt: skip
+    usual = sum(indices(one) == indices(two) for one, two in pairs)
+    inside = s.ids(display)
+    for one, two in pairs:
+        if (
+            indices(one) != indices(two)
+            and id(two) in inside
+            and usual > 1
+            and len(pairs) == usual + 1
+        ):
+            text = f"{unicode(two)} stands beside {unicode(one)}; everywhere else both have the same index"
+            yield warned("exchanged", text, two.span, one.span)

@@ -26,6 +26,7 @@ from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
 from indicial.program.checks import one_sided, usual, written_names
 from indicial.program.checks.written_names import Heading, misnamed
+from indicial.program.lowering.reductions import spoken
 from indicial.program.names.letters import index_name, is_capital, is_letter
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 
@@ -40,19 +41,18 @@ def slips(display: Sequence[s.Statement], section: Heading) -> list[Fault]:
     """The slips of a display under a heading."""
     rows = [statement for statement in display if isinstance(statement, s.Equation)]
     found = [fault for row in rows for rule in _RULES for fault in rule(row)]
-    return [*found, *usual.wrong_sides(rows, section.equations), *misnamed(display, section)]
+    found += usual.wrong_sides(rows, section.equations)
+    found += one_sided.unpaired(rows, section.equations)
+    return [*found, *misnamed(display, section)]
 
 
 # ---------------------------------------------------------------------- sums
 
 
-WORDS = {"sum": "sum", "prod": "product"}
-
-
 def _idle_sums(equation: s.Equation) -> Iterator[Fault]:
     """`Σ_j (ĝ_i - g)`: something there has an index, but nothing the one that is summed."""
     for node in equation.every(s.Reduction):
-        if node.operator not in WORDS or _vague(node.body):
+        if node.operator not in ("sum", "prod") or _vague(node.body):
             continue
         binders = [b for under in node.under if (b := _binder(under)) is not None]
         for binder in binders:
@@ -61,7 +61,7 @@ def _idle_sums(equation: s.Equation) -> Iterator[Fault]:
                     continue
                 if any(_lettered(n) for n in node.body.every(s.Name)):
                     letter = unicode(binder)
-                    text = f"{WORDS[node.operator]} runs over {letter}, which does not occur in its body"
+                    text = f"the {spoken(node)} runs over {letter}, which does not occur in it"
                     hint = "is an index missing in the body?"
                     yield warned("sum-index", text, binder.span, node.body.span, hint=hint)
 
@@ -177,6 +177,22 @@ def _lost_powers(equation: s.Equation) -> Iterator[Fault]:
             (power,) = squares[0]
             text = f"{unicode(alone[0])} lacks the power {unicode(power)} that the other terms have"
             yield warned("lost-power", text, alone[0].span, node.span)
+
+
+def _lost_squares(equation: s.Equation) -> Iterator[Fault]:
+    """`‖a‖^2 = ‖b‖ = ‖c‖^2`: all sides are squares of norms but one."""
+    sides = [
+        s.inner(side.base) if isinstance(side, s.Index) else s.inner(side)
+        for side in equation.sides
+    ]
+    bare = [side for side in sides if isinstance(side, s.Norm)]
+    squares = [
+        s_ for s_ in sides if isinstance(s_, s.Power) and isinstance(s.inner(s_.base), s.Norm)
+    ]
+    squares = [power for power in squares if power.exponent == s.Number("2")]
+    if len(bare) == 1 and len(squares) > 1 and len(squares) + 1 == len(sides):
+        text = "this norm lacks the square that the other sides have"
+        yield warned("lost-power", text, bare[0].span, *(power.span for power in squares))
 
 
 def _scripted(term: s.Expression) -> s.Name | None:
@@ -340,5 +356,5 @@ def _index_letters(name: s.Name) -> list[str]:
 _RULES = (
     _swapped_lefts, _lost_braces,
     _idle_sums, usual.unusual, one_sided.one_sided, _left_only, _no_argument,
-    _lost_powers, _conditions, _terms, _free_letters,
+    _lost_powers, _lost_squares, _conditions, _terms, _free_letters,
 )  # fmt: skip

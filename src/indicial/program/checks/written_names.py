@@ -335,7 +335,9 @@ def _other_cases(display: Sequence[s.Statement], section: Heading) -> Iterator[F
                 left for left in defined
                 if left.stem == replace(name.stem, base=name.base.swapcase()) and len(left.scripts) == len(name.scripts)
             ]  # fmt: skip
-            known = any(left.stem == name.stem for left in defined)
+            known = any(
+                x.stem == name.stem and len(x.scripts) == len(name.scripts) for x in defined
+            )
             if known or not state or len(steps) != 1 or steps[0][1] != -1 or len(name.scripts) != 1:
                 continue
             alone = sum(n == name for n in s.every(section.statements, s.Name)) == 1

@@ -36,7 +36,7 @@ def reduction(lowering: Lowering, node: s.Reduction, scope: Scope) -> Term:
             variables.append(variable)
     if not variables:
         lowering.messages.error(
-            "no-index", f"{node.operator} needs an index to run over", node.span,
+            "no-index", f"the {spoken(node)} needs an index to run over", node.span,
             hint=f"write it below: {node.operator}_{{i}} …",
         )  # fmt: skip
         return lowering.lower(node.body, scope)
@@ -50,13 +50,18 @@ def reduction(lowering: Lowering, node: s.Reduction, scope: Scope) -> Term:
         if variable.name not in used:
             lowering.messages.warning(
                 "sum-index",
-                f"{node.operator} runs over {variable.name}, which does not occur in its body",
+                f"the {spoken(node)} runs over {variable.name}, which does not occur in it",
                 (variable.span, f"{variable.name} here"), (node.body.span, "but not in this"),
                 hint="is an index missing in the body?",
             )  # fmt: skip
     indices = tuple(v.index for v in variables)
     reduced = ir.Reduce(node.operator, indices, condition, body.expression, span=node.span)
     return Term(reduced, merge([body], brackets=True))
+
+
+def spoken(node: s.Reduction) -> str:
+    """What a person calls it: a Π is a product."""
+    return {"prod": "product", "max": "maximum", "min": "minimum"}.get(node.operator, node.operator)
 
 
 def _follow(lowering: Lowering, upper: s.Expression, variable: Variable, scope: Scope) -> None:
@@ -162,7 +167,7 @@ def softmax(lowering: Lowering, node: s.Reduction, scope: Scope) -> Term:
         if variable.name not in bodies:
             lowering.messages.error(
                 "softmax-index",
-                f"softmax runs over {variable.name}, which does not occur in its body",
+                f"the softmax runs over {variable.name}, which does not occur in it",
                 (node.span, f"over {variable.name}"), (node.body.span, "the body"),
                 hint=f"all values would be equal; the body has {_listed(bodies)}",
             )  # fmt: skip
