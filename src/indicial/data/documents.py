@@ -16,7 +16,8 @@ before white space, where no token goes across. Blank documents are left out.
     lines_are(["It was the best of times, it was", "the worst …"])  →  None
 
 A running text has lines that end anywhere, or blank lines between its paragraphs, or indents some. In doubt it
-is one: to read lines apart forgets what stood before them."""
+is one: to read lines apart forgets what stood before them.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ to say all of it, so that such a character costs `unknown_nats` more.
 BPE cuts a text into words, each with the blank before it; a text that begins with a word gets a blank before
 it, so that a word is the same token wherever it stands. What a word becomes is looked up in a table, and only a
 word that is new goes through the merges (the package `tokenizers`), so encoding runs at the speed of a regular
-expression."""
+expression.
+"""
 
 from __future__ import annotations
 

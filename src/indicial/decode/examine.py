@@ -8,7 +8,8 @@ What is measured depends on what the equations predict: -ln P of it always; accu
 of numbers; of texts also how like their references the generated ones are, by sacreBLEU. Where most of what is
 read comes several times, as images with five captions do, its rows are one question with several references,
 and CIDEr (Vedantam et al. 2015, in the form CIDEr-D) counts as well. Texts are compared as they are read,
-detokenised; the signature says how."""
+detokenised; the signature says how.
+"""
 
 from __future__ import annotations
 

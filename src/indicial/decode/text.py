@@ -11,7 +11,8 @@ soon as their characters are complete; what the pieces give together is what dec
 
 A `Session` is one text, written in turns: what you say and what the model answers stays in the context. An
 answer ends at the end of a text, after `max_new_tokens`, or when nobody asks for more of it.
-`with_alternatives` tells of each token what might have stood in its place."""
+`with_alternatives` tells of each token what might have stood in its place.
+"""
 
 from __future__ import annotations
 

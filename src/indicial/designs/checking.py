@@ -17,7 +17,8 @@ of its places is above 0.
 
 Learning takes one sequence at a time, by plain gradient descent, and nothing of the design but its equations
 and sizes. With `starts=5` it is tried from five random starts, and the one that ends with the smallest squared
-error is kept."""
+error is kept.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@
 
 Lines are kept apart, so that an edit costs as much as it is long, and not as the text is. `Findings` are plain
 data that goes from one process to another; all places are offsets in the text. Nothing here reads: who answers
-an editor starts at once."""
+an editor starts at once.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ more is ended, and another one started for the next answer.
 {'query': '[[10.0, 0.0, …], …]'}
 
 The Python of an answer is run if the lecturer asks for it, in such a process and in an empty folder. These are
-bounds on accidents: whoever runs code that others wrote does so in a container, or reads it first."""
+bounds on accidents: whoever runs code that others wrote does so in a container, or reads it first.
+"""
 
 from __future__ import annotations
 

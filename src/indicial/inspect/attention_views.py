@@ -14,7 +14,8 @@ for shades only: each row from 0 to its largest weight, which stands in front of
 does not fit is left out and said so. A picture has a row for each layer, a column for each head.
 
 On an image each word has a picture of its own, as in Xu et al. 2015: bright where the word looks, or blocks in
-a terminal."""
+a terminal.
+"""
 
 from __future__ import annotations
 

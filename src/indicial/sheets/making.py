@@ -14,7 +14,8 @@ the one before it defines says so: `%%indicial two_heads 1 after a_noisy_key`. B
 with `no-run`, stay prose.
 
 A notebook is run from top to bottom in a kernel of its own, in an empty folder that is removed afterwards. What
-a sheet leaves open (`...`) may be different each time, and is not kept."""
+a sheet leaves open (`...`) may be different each time, and is not kept.
+"""
 
 from __future__ import annotations
 

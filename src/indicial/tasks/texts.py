@@ -16,7 +16,8 @@ All of them are texts that a language model reads from left to right, so the sam
 number for each token says how much it counts. What is minimised is -ln P of the tokens that count, divided by
 how many these are. Each step has one objective, as often as its share says, and so are its rows drawn from the
 files (`--shares`). Validation looks at questions where there are some: how many answers the likeliest tokens
-spell exactly, which is what greedy answers would be."""
+spell exactly, which is what greedy answers would be.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ resumed, the lines after its checkpoint are dropped: the file is as if the train
 
 Of a classifier there is a picture of what was taken for what (`confusion.png`): each row is shaded by its
 shares, so that rare classes are seen as well as frequent ones. `--tensorboard` writes a log for TensorBoard
-beside it."""
+beside it.
+"""
 
 from __future__ import annotations
 

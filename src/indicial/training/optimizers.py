@@ -19,7 +19,8 @@ they are joined to be made orthogonal.
 
 `Average` is the mean of the weights over the last steps (`--average`), used in their place. The last steps
 weigh most (Polyak and Juditsky 1992, as an exponential mean). At the beginning the mean is of the last tenth of
-the steps, since the first weights are of no use to anybody."""
+the steps, since the first weights are of no use to anybody.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ probability given the scene is known, and the entropy of w given I. Any statemen
 counts as true, whether it names everything or not. Numbers are exact: `a red circle` is false of two.
 
 Four pairs of a colour and a shape are in no scene of the training part, though it has each with others; every
-scene of the part `new` has one of them."""
+scene of the part `new` has one of them.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ choices of its derivation, and the entropy of derivations is that of sentences.
 A `Reader` goes from words to derivations. A way to have got somewhere is what has been chosen so far and the
 stack of what is still to be said. Reading a word takes the top of the stack: if it is a phrase, its beginnings
 say by which choices it starts with that word and what then remains. Every way is kept, so that probabilities of
-beginnings are exact."""
+beginnings are exact.
+"""
 
 from __future__ import annotations
 
