@@ -45,7 +45,7 @@ COMPILER = [
     "passes",
     "emit",
     "native",
-    "planned",
+    "pipeline",
     "module",
     "stepping",
     "explain",

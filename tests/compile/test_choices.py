@@ -11,7 +11,7 @@ import torch
 import indicial
 from indicial.compile.emit.dispatch import Dispatch
 from indicial.compile.explain.schedule_page import schedule_page
-from indicial.compile.planned import planned
+from indicial.compile.pipeline import planned
 
 SIZES = {"J": 3, "E": 4, "F": 2, "I": 2, "L": 2}
 SCORES = "input x[t,j]\ng[t,e] = C[e,J] x[t,J]\n"

@@ -11,7 +11,7 @@ from indicial import library
 from indicial.compile.native import toolchain
 from indicial.compile.native.building import build
 from indicial.compile.native.routine import Native
-from indicial.compile.planned import planned
+from indicial.compile.pipeline import planned
 
 pytestmark = pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
 

@@ -10,7 +10,7 @@ import torch
 
 import indicial
 from indicial.compile.ground import stored as store
-from indicial.compile.ground.encoding import CLASSES, decoded, encoded
+from indicial.compile.ground.stored import CLASSES, decoded, encoded
 from indicial.compile.module.runnable import Expected, Key, runnable, wanted
 from indicial.program import ir
 from indicial.program.sizes import Size

@@ -15,7 +15,7 @@ from cells import cell
 import indicial
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.native import toolchain
-from indicial.compile.planned import planned
+from indicial.compile.pipeline import planned
 from indicial.program.ir import Code
 from indicial.program.program import Program
 

@@ -21,7 +21,7 @@ from indicial.compile.explain.gradient import gradient
 from indicial.compile.explain.schedule_page import schedule_page
 from indicial.compile.native.routine import Native, Routine
 from indicial.compile.passes.adjoint import adjoint
-from indicial.compile.planned import planned
+from indicial.compile.pipeline import planned
 from indicial.library.loading import load
 from indicial.program.ir import Apply
 from indicial.program.logs import through

@@ -12,9 +12,8 @@ import torch
 
 import indicial
 from indicial.compile.ground import stored as store
-from indicial.compile.ground.encoding import Packed, decoded, encoded
-from indicial.compile.ground.stored import key_of, stored
-from indicial.compile.planned import planned
+from indicial.compile.ground.stored import Packed, decoded, encoded, key_of, stored
+from indicial.compile.pipeline import planned
 from tests.compile.agreeing import recurrences
 
 
@@ -84,7 +83,7 @@ def test_what_is_of_no_known_kind_is_not_stored(folder: Path) -> None:
 def test_other_sources_have_other_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "package"
     (folder / "compile").mkdir(parents=True)
-    monkeypatch.setattr(store, "PACKAGE", str(folder))
+    monkeypatch.setattr(store, "SOURCES", str(folder))
     monkeypatch.setenv("INDICIAL_CACHE", str(tmp_path / "cache"))
     make = Maker(1)
     source = folder / "compile" / "passes.py"
@@ -169,7 +168,7 @@ def test_the_next_process_computes_the_same_and_derives_nothing(tmp_path: Path) 
     if store._edited() and not os.environ.get("CI"):  # in CI nobody edits them
         pytest.skip("the sources were edited meanwhile, so nothing was stored")
     deriving = {
-        f"indicial.compile.{name}" for name in ("passes.adjoint", "emit.program", "planned")
+        f"indicial.compile.{name}" for name in ("passes.adjoint", "emit.program", "pipeline")
     }
     assert deriving <= set(made)
     assert deriving.isdisjoint(read)

@@ -22,13 +22,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from indicial.compile.emit.lift import simplified
 from indicial.compile.emit.printing import quoted
-from indicial.compile.emit.running import Source
-from indicial.compile.emit.source import emit
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import attribute_names
-from indicial.compile.passes.hoist import hoist
+from indicial.compile.pipeline import plain
 from indicial.compile.schedule.schedule import schedule
 from indicial.compile.stepping.codes import Stepping
 from indicial.compile.stepping.decoder import Decoder
@@ -38,13 +35,6 @@ from indicial.program.messages import IndicialError
 
 RUN = "run"
 """What the emitted function is called before it gets a name of its own."""
-
-
-def plain(code: Code, want: Sequence[str]) -> Source:
-    """What computes the wanted tensors, without kernels and without dropout."""
-    simple = simplified(code)
-    lighter = hoist(simple, schedule(simple, want))
-    return emit(lighter, schedule(lighter, want), want)
 
 
 def walks(code: Code, want: Sequence[str]) -> bool:

@@ -18,8 +18,9 @@ from pathlib import Path
 from indicial.compile.emit.printing import quoted
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import attribute_names
+from indicial.compile.pipeline import plain
 from indicial.compile.schedule.schedule import needed
-from indicial.export.stepping import STEPS, Steps, joined, plain, steps_of
+from indicial.export.stepping import STEPS, Steps, joined, steps_of
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import MADE, write_text, written
 from indicial.program.rewrite import tensors_read

@@ -18,9 +18,9 @@ import torch
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import carried, same_step
 from indicial.compile.passes.new_tensors import derived_name
+from indicial.compile.pipeline import plain
 from indicial.compile.schedule.plan import Loop, Step
 from indicial.compile.schedule.schedule import schedule
-from indicial.export.stepping import plain
 from indicial.program import ir
 from indicial.program.rewrite import free_indices, rebuild
 

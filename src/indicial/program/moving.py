@@ -50,6 +50,18 @@ def indices_at(statement: ir.Statement, places: Sequence[ir.Place]) -> dict[str,
     return found
 
 
+def definition(code: ir.Code, read: ir.Read) -> ir.Expression | None:
+    """What the one equation of a tensor, without a condition, says of an element that is read."""
+    statements = code.of(read.tensor)
+    if len(statements) != 1 or statements[0].guard is not None:
+        return None
+    places = indices_at(statements[0], read.places)
+    try:
+        return None if places is None else moved(statements[0].body, places)
+    except Unmovable:
+        return None
+
+
 def moved_left(place: ir.Affine | ir.Flat, places: Places) -> ir.Affine | ir.Flat:
     """A place of a left side."""
     result = moved_place(place, places)

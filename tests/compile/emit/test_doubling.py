@@ -10,7 +10,7 @@ from indicial.compile.emit import doubling
 from indicial.compile.emit.doubling import linear_scan
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.native import ops, toolchain
-from indicial.compile.planned import Planned, planned
+from indicial.compile.pipeline import Planned, planned
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code
 from indicial.program.meaning.interpret import interpret

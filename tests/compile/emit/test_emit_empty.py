@@ -11,7 +11,7 @@ from emitting import batch, code, compare, defined, draw, model, tensors
 import indicial
 from indicial.compile.emit.source import emit
 from indicial.compile.native import toolchain
-from indicial.compile.planned import planned
+from indicial.compile.pipeline import planned
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code
 from indicial.program.meaning.arrays import BATCH

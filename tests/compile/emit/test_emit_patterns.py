@@ -129,6 +129,54 @@ def test_a_scale_of_ones_own() -> None:
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("q[t_1,I] k[t_2,I] / 3", "k[t_2,I] q[t_1,I] / 3", ""),
+        ("q[t_1,I] k[t_2,I] / 3", "(q[t_1,I] k[t_2,I] / 3 + t_2)", "something is added"),
+        ("α[t,T'] v", "q[t,0] α[t,T'] v", "multiplied by something before the values are"),
+        ("α[t,T'] v", "α[t,T'] p[t,T'] v", "multiplied by something before the values are"),
+        ("α[t,T'] v[T',j]", "α[T',t] v[T',j]", None),
+    ],
+)
+def test_attention_is_known_by_its_indices(old: str, new: str, reason: str | None) -> None:
+    assert old in ATTENTION
+    program = code(ATTENTION.replace(old, new) + "input p[t,s]" * ("p[" in new))
+    found = [f.reason for f in emitted(program, ["y"]).findings if f.pattern == "attention"]
+    assert found == [] if reason is None else len(found) == 1 and reason in found[0]
+    assert reason != "" or found == [""]
+    agree(program, 3)
+
+
+LIKELIHOOD = """
+    input w[t] in V
+    input h[t,j]
+    P[t,v] = softmax_v e[v,J] h[t-1,J]
+    loss = Σ_{t ≥ 1} -ln P[t,w[t]]
+"""
+
+
+def test_a_likelihood_is_that_of_the_steps_that_count() -> None:
+    program = code(LIKELIHOOD)
+    source = emitted(program, ["loss"])
+    assert [f.pattern for f in source.findings if f.recognised] == ["cross entropy"]
+    assert "F.pad" not in source.text
+    smooth = LIKELIHOOD.replace("-ln P[t,w[t]]", "-(ln P[t,w[t]] + 0.1 Σ_v ln P[t,v])")
+    (found,) = (f for f in findings(smooth, ["loss"]) if f.pattern == "cross entropy")
+    assert "the other logarithms" in found.reason
+    for some in (program, code(smooth)):
+        agree(some, 3)
+
+
+def test_a_layer_norm_in_several_equations_and_without_a_batch() -> None:
+    program = code(
+        "parameter u[k]\nμ = mean_k u[k]\nd[k] = u[k] - μ\nv = mean_k d[k]^2\n"
+        "y[k] = g[k] d[k]/sqrt(v + 1) + b[k]"
+    )
+    assert "F.layer_norm(u, (K,), g, b, eps=1)" in emitted(program, ["y"]).text
+    agree(program, 3)
+
+
+@pytest.mark.parametrize(
     ("equation", "reason"),
     [
         ("y[t,k] = (x[t,k] - mean_{k'} x[t,k'])/sqrt(mean_{k'} x[t,k']^2 + 1)", "not the variance"),

@@ -12,7 +12,7 @@ from indicial.compile.emit.source import emit
 from indicial.compile.explain.schedule_page import schedule_page
 from indicial.compile.module.sizes import outcomes
 from indicial.compile.native import toolchain
-from indicial.compile.planned import planned
+from indicial.compile.pipeline import planned
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.messages import columns
 from indicial.program.program import Program

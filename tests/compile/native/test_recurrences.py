@@ -12,7 +12,7 @@ from indicial.compile.emit.source import emit
 from indicial.compile.native import ops, toolchain
 from indicial.compile.native.body import needs_history
 from indicial.compile.native.routine import Native
-from indicial.compile.planned import planned
+from indicial.compile.pipeline import planned
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code
 from indicial.program.meaning.sample import small_sizes

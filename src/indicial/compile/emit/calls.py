@@ -1,43 +1,57 @@
-"""What a pattern is: something that looks at a node of the text and may put a call in its place.
+"""Library calls, known by the indices of an expression while it is evaluated; and what is told of them.
 
-    α @ Value,  α = softmax(Query @ Key.mT / √I)      found: F.scaled_dot_product_attention(…)
-                                                      missed: α is wanted, so it is computed
+α[k,t,s] = softmax_{s ≤ t} q[k,t,I] c[k,s,I]/√I
+h[k,t,i] = Σ_s α[k,t,s] v[k,s,i]                F.scaled_dot_product_attention(q, c, v, is_causal=True)
 
-A pattern sees the text before any other has changed it, and says why where it almost fits.
+s is summed, t is that of the weights alone, i that of the values alone, and all others are heads.
 
-Taking nodes apart: products and quotients, means, matrix products however they are written.
+x (1 + erf(x/√2))/2                             F.gelu(x)
+x (1 + tanh(√(2/π) (x + 0.044715 x³)))/2        F.gelu(x, approximate="tanh")
+g[j] (x[t,j] - mean_J x[t,J]) / √(mean_J (x[t,J] - mean_I x[t,I])² + ε) + b[j]
+                                                F.layer_norm(x, (J,), g, b)
 
-A softmax of products, multiplied by values, is `F.scaled_dot_product_attention`.
+Gain and offset are there or not; means and deviations may be tensors of their own. Convolutions are in
+`convolution`, the logarithm of a softmax at a token in `expressions`, linear maps in `patterns`. Where it is
+almost a call, it is told why not.
 
-F.softmax((q @ k.mT / √I).masked_fill(t' > t, -∞), -1) @ v
-    →  F.scaled_dot_product_attention(q, k, v, is_causal=True)
-
-The logarithm of a softmax at the actual token is a cross entropy.
-
-log_P = F.log_softmax(scores, -1)
-torch.where(w >= 0, log_P.gather(-1, …).squeeze(-1), 0)     →  log_likelihood(scores, w)
-
-Rows of a matrix at tokens are `F.embedding`.
-
-e[w[t], j]      embedding(w, e)
-
-The text has the call already: a read at a token is made as one. Here it is only told.
+recognised: attention (scaled_dot_product_attention)
+near miss: attention, because the weights are wanted, so they are computed
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 
-from indicial.compile.emit.nodes import ALL, NUMBER, EinsumLetters, Node, Operand
-from indicial.compile.emit.operations import NEW, Item, Torch
+from indicial.compile.emit.nodes import ALL, NUMBER, Node, Operand
+from indicial.compile.emit.operations import NEW
+from indicial.compile.emit.tensors import Tensors
+from indicial.compile.emit.values import Environment, Factor, Value, aligned
+from indicial.compile.passes.algebra import ONE, flat, scaled, times
+from indicial.program.ir import (
+    Affine,
+    Apply,
+    Constant,
+    Expression,
+    Index,
+    Read,
+    Reduce,
+    SizeValue,
+    Softmax,
+)
+from indicial.program.meaning.functions import FUNCTIONS
+from indicial.program.moving import Unmovable, canonical, definition, moved
+from indicial.program.rewrite import free_indices, is_constant
 
-
-@dataclass(frozen=True)
-class Found:
-    """A match: how to make the call, from what the operands have become."""
-
-    build: Callable[[Callable[[Node], Node]], Node]
+ATTENTION, CONVOLUTION, CROSS_ENTROPY = "attention", "convolution", "cross entropy"
+GELU, LAYER_NORM = "GELU", "layer norm"
+BIAS, EMBEDDING = "linear with a bias", "embedding"
+MERGED, IN_PLACE = "one product for several", "ReLU in place"
+NAMES = frozenset(
+    {ATTENTION, CONVOLUTION, CROSS_ENTROPY, GELU, LAYER_NORM, BIAS, EMBEDDING, MERGED, IN_PLACE}
+)
+"""All that is looked for."""
 
 
 @dataclass(frozen=True)
@@ -66,306 +80,342 @@ class Finding:
         return f"near miss: {self.pattern}, because {self.reason}"
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """What a pattern may ask: how often a node is used, and what makes new ones."""
-
-    torch: Torch
-    uses: dict[Node, int]
-
-    def once(self, node: Node) -> bool:
-        """Whether nobody else reads a node, so that it need not be there."""
-        return self.uses.get(node, 0) <= 1
+Tell = Callable[..., bool]
+"""`tell(pattern, call, reason)`: what was found while an expression was evaluated."""
 
 
-Match = Callable[[Node, Surroundings], Found | Missed | None]
+NO_PRODUCT = Missed("the scores are not products of queries and keys, head by head")
 
 
 @dataclass(frozen=True)
-class Pattern:
-    """A name, the call, and the rule."""
+class Scores:
+    """Queries and keys, the index that they are summed over, and what their product is scaled by."""
 
-    name: str
-    call: str
-    match: Match
+    query: Value
+    key: Value
+    index: Index
+    scale: Node
 
 
-def sides(operation: str, node: Node, *rest: Operand) -> tuple[Node, Node] | None:
-    """The two operands of an operation, if it is this one, and what else it is given is this."""
-    if node.operation != operation or node.options or node.operands[2:] != rest:
+class Attention:
+    """Products of weights and values, in any environment; `masked` says where a softmax counts."""
+
+    def __init__(
+        self,
+        tensors: Tensors,
+        tell: Tell,
+        evaluate: Callable[[Expression, Environment], Value],
+        masked: Callable[[Softmax, Environment], tuple[Environment, Value | None]],
+    ) -> None:
+        self.tensors = tensors
+        self.torch = tensors.torch
+        self.tell = tell
+        self.evaluate = evaluate
+        self.masked = masked
+
+    def product(
+        self, one: Factor, two: Factor, summed: Collection[str], env: Environment
+    ) -> Value | None:
+        """The sum of a product over some indices, if it is attention."""
+        for weights, values in ((one, two), (two, one)):
+            for read in weights.sources:
+                softmax = definition(self.tensors.code, read) if isinstance(read, Read) else None
+                if not isinstance(softmax, Softmax) or len(softmax.indices) > 1:
+                    continue
+                if softmax.indices[0].name not in summed or len(summed) > 1:
+                    continue
+                if len(weights.sources) > 1:
+                    reason = "the weights are multiplied by something before the values are"
+                    self.tell(ATTENTION, "", reason)
+                    return None
+                if not weights.made:
+                    return self.attended(softmax, read, weights.value, values.value, env)
         return None
-    if len(node.operands) < 2:
-        return None
-    one, two = node.arguments
-    return one, two
+
+    def attended(
+        self, softmax: Softmax, read: Expression, weights: Value, values: Value, env: Environment
+    ) -> Value | None:
+        """The weights times the values, by the library."""
+        (index,) = softmax.indices
+        own, others = set(weights.dims) - {index.name}, set(values.dims) - {index.name}
+        both = [d for d in env.ranges if d in own & others]
+        inner, mask = self.masked(softmax, env)
+        if len(own - others) != 1 or len(others - own) != 1:
+            return None
+        if inner.ranges[index.name] != env.ranges[index.name]:
+            return None
+        (row,), (column,) = own - others, others - own
+        scores = self.scores(softmax.body, (*both, row), (*both, index.name), inner)
+        reason = scores.reason if isinstance(scores, Missed) else ""
+        if not reason and not self.tensors.serves_once(read, env):
+            reason = "the weights are wanted, so they are computed"
+        reason = reason or ("" if both else "there is no batch")
+        if not self.tell(ATTENTION, "scaled_dot_product_attention", reason):
+            return None
+        assert isinstance(scores, Scores)
+        options: dict[str, Operand] = {}
+        if mask is not None:
+            where = aligned(self.torch, mask, (*both, row, index.name))
+            causal = self.is_causal(where, row, index.name, env)
+            options["is_causal" if causal else "attn_mask"] = True if causal else where
+        if not self.is_usual(scores, inner):
+            options["scale"] = scores.scale
+        operands = [
+            aligned(self.torch, value, (*both, *dims))
+            for value, dims in (
+                (scores.query, (row, scores.index.name)),
+                (scores.key, (index.name, scores.index.name)),
+                (values, (index.name, column)),
+            )
+        ]
+        dims = (*both, row, column)
+        made = self.torch.graph.make(
+            "F.scaled_dot_product_attention", *operands, options=options,
+            shape=env.extents(dims), hint="attended",
+        )  # fmt: skip
+        return Value(made, dims)
+
+    def scores(
+        self, body: Expression, rows: Sequence[str], columns: Sequence[str], env: Environment
+    ) -> Scores | Missed:
+        """What a softmax is of, if it is a product of queries and keys."""
+        scale, rest = scaled(body)
+        under: Expression = ONE
+        named: list[Read] = []
+        while isinstance(rest, Read) or (
+            isinstance(rest, Apply) and rest.function == "/" and is_constant(rest.arguments[1])
+        ):
+            if isinstance(rest, Read):
+                inside = definition(self.tensors.code, rest)
+                if inside is None or rest.tensor in [read.tensor for read in named]:
+                    return NO_PRODUCT
+                named.append(rest)
+            else:
+                inside, divisor = rest.arguments
+                under = times(under, divisor)
+            more, rest = scaled(inside)
+            scale = times(scale, more)
+        match rest:
+            case Apply("+"):
+                return Missed("something is added to the products of queries and keys")
+            case Apply("*" | "/"):
+                return Missed("the scores are not a product with a number")
+            case Reduce("sum", (index,), None, product):
+                factors = flat("*", (product,))
+            case _:
+                return NO_PRODUCT
+        sides = [f for f in factors if not is_constant(f)]
+        scale = times(scale, *(f for f in factors if is_constant(f)))
+        if len(sides) != 2:
+            return NO_PRODUCT
+        inner = env.bind([index])
+        query, key = sorted(sides, key=lambda side: columns[-1] in free_indices(side))
+        q, k, over, below = (self.evaluate(e, inner) for e in (query, key, scale, under))
+        if {*q.dims} != {*rows, index.name} or {*k.dims} != {*columns, index.name}:
+            return NO_PRODUCT
+        if over.node.kind != NUMBER or below.node.kind != NUMBER:
+            return Missed("the scores are not a product with a number")
+        if not all(self.tensors.serves_once(read, env) for read in named):
+            return Missed("the scores are wanted, so they are computed")
+        divided = self.torch.graph.binary("/", over.node, below.node)
+        return Scores(q, k, index, over.node if below.node.value == 1 else divided)
+
+    def is_usual(self, scores: Scores, env: Environment) -> bool:
+        """Whether the scale is 1/√I, which the call has by itself."""
+        graph, size = self.torch.graph, self.torch.sizes.node(env.size(scores.index.extent))
+        root = graph.number("math.sqrt", size, positive=True)
+        return scores.scale is graph.binary("/", graph.literal(1), root)
+
+    def is_causal(self, mask: Node, row: str, column: str, env: Environment) -> bool:
+        """`s ≤ t` with both over all of one range."""
+        if mask.operation != "<=" or env.ranges[row].range != env.ranges[column].range:
+            return False
+        columns, rows = mask.arguments
+        return columns.operation == "torch.arange" and (
+            rows is self.torch.index(columns, [ALL, NEW])
+        )
 
 
-def only(operation: str, node: Node, *rest: Operand) -> Node | None:
-    """The one operand of an operation, likewise."""
-    alike = node.operation == operation and not node.options and node.operands[1:] == rest
-    return node.arguments[0] if alike else None
+CUBE = 0.044715
 
 
 @dataclass
-class Quotient:
-    """Factors above and below, and what was multiplied on the way (for asking who uses it)."""
+class Fraction:
+    """A product taken apart: a number, and the factors above and below that are none."""
 
-    above: list[Node]
-    below: list[Node]
-    inside: list[Node]
+    number: float = 1.0
+    above: list[Expression] = field(default_factory=list)
+    below: list[Expression] = field(default_factory=list)
+
+    @staticmethod
+    def of(node: Expression) -> Fraction:
+        found = Fraction()
+        found.take(node, 1)
+        return found
+
+    def take(self, node: Expression, power: int) -> None:
+        value = number_of(node)
+        match node:
+            case _ if value:
+                self.number *= value**power
+            case Apply("*", factors):
+                for factor in factors:
+                    self.take(factor, power)
+            case Apply("/", (above, below)):
+                self.take(above, power)
+                self.take(below, -power)
+            case _:
+                (self.above if power > 0 else self.below).append(node)
 
 
-def quotient(node: Node) -> Quotient:
-    """`g * x / s` → g, x above and s below."""
-    result = Quotient([], [], [])
-    _collect(node, result, divides=False, top=True)
-    return result
+def number_of(node: Expression) -> float | None:
+    """The value of an expression that is made of numbers."""
+    match node:
+        case Constant(value):
+            return value
+        case Apply(function, arguments) if not node.tensors():
+            values = [number_of(argument) for argument in arguments]
+            return None if None in values else FUNCTIONS[function](*values)
+    return None
 
 
-def _collect(node: Node, into: Quotient, divides: bool, top: bool = False) -> None:
-    if not top:
-        into.inside.append(node)
-    if node.operation in ("*", "/") and node.kind != NUMBER:
-        one, two = node.arguments
-        _collect(one, into, divides)
-        _collect(two, into, divides != (node.operation == "/"))
-        return
-    if not top:
-        into.inside.pop()
-    (into.below if divides else into.above).append(node)
+class WrittenOut:
+    """Finds such functions while expressions are evaluated."""
 
+    def __init__(
+        self, tensors: Tensors, tell: Tell, evaluate: Callable[[Expression, Environment], Value]
+    ) -> None:
+        self.code = tensors.code
+        self.torch = tensors.torch
+        self.tell = tell
+        self.evaluate = evaluate
 
-def mean_of(torch: Torch, node: Node) -> Node | None:
-    """What a node is the mean of, over its last axis, which it keeps; `Σ_j x[j] / J` is one too."""
-    if over_last_axis(".mean", node):
-        return node.arguments[0]
-    parts = quotient(node)
-    tensors = [n for n in parts.above if n.value != 1]
-    if len(tensors) != 1 or not over_last_axis(".sum", tensors[0]):
+    def called(self, node: Apply, env: Environment) -> Value | None:
+        """The value of a sum, a product or a quotient by one call, if it is one of these."""
+        for name, call, match in (
+            (GELU, "gelu", self.gelu),
+            (LAYER_NORM, "layer_norm", self.layer_norm),
+        ):
+            try:
+                found = match(node, env)
+            except Unmovable:
+                continue
+            if isinstance(found, Missed):
+                self.tell(name, call, found.reason)
+            elif found is not None and self.tell(name, call):
+                return found
         return None
-    (x,) = tensors[0].arguments
-    return x if parts.below == [torch.sizes.node(x.shape[-1])] else None
 
-
-def over_last_axis(operation: str, node: Node) -> bool:
-    """Whether it is this reduction, of the last axis, which stays as one element."""
-    return node.operation == operation and node.operands[1:] == (-1,) and bool(node.options)
-
-
-@dataclass(frozen=True)
-class MatrixProduct:
-    """`left @ right` with the axes that both keep in front; `order` puts the result as it was."""
-
-    left: Node
-    right: Node
-    turned: tuple[int, ...]
-    """The axes of the result, as axes of the matrix product."""
-
-
-def matrix_product(torch: Torch, node: Node) -> MatrixProduct | None:
-    """A product of two tensors over one axis, as a product of matrices."""
-    if node.operation == "@":
-        one, two = node.arguments
-        return MatrixProduct(one, two, tuple(range(node.rank)))
-    if node.operation != "torch.einsum":
+    def gelu(self, node: Apply, env: Environment) -> Value | Missed | None:
+        parts = Fraction.of(node)
+        if len(parts.above) != 2 or parts.below or not math.isclose(parts.number, 0.5):
+            return None
+        for x, other in (parts.above, parts.above[::-1]):
+            terms = other.arguments if isinstance(other, Apply) and other.function == "+" else ()
+            match [term for term in terms if number_of(term) != 1], len(terms):
+                case [Apply("erf" | "tanh" as function, (inner,))], 2:
+                    found = (_tanh if function == "tanh" else _erf)(x, inner)
+                    if not isinstance(found, dict):
+                        return found
+                    value = self.evaluate(x, env)
+                    shape = value.node.shape
+                    made = self.torch.graph.make(
+                        "F.gelu", value.node, options=found, shape=shape, hint="activated"
+                    )
+                    return Value(made, value.dims)
         return None
-    letters = node.operands[0]
-    assert isinstance(letters, EinsumLetters)
-    left, right, result = letters
-    both = [c for c in result if c in left and c in right]
-    summed = [c for c in left if c in right and c not in result]
-    rows = [c for c in left if c not in right]
-    columns = [c for c in right if c not in left]
-    if len(summed) != 1 or len(rows) != 1 or len(columns) != 1:
+
+    def layer_norm(self, node: Apply, env: Environment) -> Value | Missed | None:
+        terms = node.arguments if node.function == "+" else (node,)
+        for term, *offset in (terms, terms[::-1]) if len(terms) < 3 else ():
+            parts = Fraction.of(term)
+            roots = [e for e in map(self.opened, parts.below) if isinstance(e, Apply)]
+            if parts.number != 1 or len(parts.above) > 2 or [e.function for e in roots] != ["sqrt"]:
+                continue
+            for deviation in parts.above:
+                weights = [e for e in parts.above if e is not deviation] + offset
+                found = self.centred(deviation)
+                if found is None or len(weights) == len(offset) == 1:
+                    continue
+                x, name = found
+                epsilon = self.epsilon(roots[0].arguments[0], deviation, name)
+                value, *others = (self.evaluate(e, env) for e in (x, *weights))
+                if value.dims[-1:] != (name,):
+                    return Missed("the mean is not over the last axis") if not offset else None
+                if epsilon is None:
+                    reason = "what is under the root is not the variance and a number"
+                    return Missed(reason) if not offset else None
+                if all(other.dims == (name,) for other in others):
+                    return self.normed(value, [other.node for other in others], epsilon)
         return None
-    a = torch.permute(node.arguments[0], [left.index(c) for c in (*both, *rows, *summed)])
-    b = torch.permute(node.arguments[1], [right.index(c) for c in (*both, *summed, *columns)])
-    order = [*both, *rows, *columns]
-    return MatrixProduct(a, b, tuple(order.index(c) for c in result))
 
-
-@dataclass(frozen=True)
-class _Attention:
-    """What goes in: matrices with the axes of batch and heads in front."""
-
-    query: Node
-    key: Node
-    value: Node
-    scale: Node | None
-    mask: Node | None
-    causal: bool
-    kept: bool
-    """Whether the mask says what is seen, not what is hidden."""
-
-
-def match(node: Node, around: Surroundings) -> Found | Missed | None:
-    product = matrix_product(around.torch, node)
-    if product is None:
-        return None
-    weights = _weights(product.left)
-    if weights is None:
-        factors = quotient(product.left).above
-        if len(factors) > 1 and any(_weights(f) is not None for f in factors):
-            return Missed("the weights are multiplied by something before the values are")
-        return None
-    scores, mask, kept = weights
-    scaled = _scores(scores, around)
-    if isinstance(scaled, Missed):
-        return scaled
-    if not all(map(around.once, _between(product.left))):
-        return Missed("the weights are wanted, so they are computed")
-    if product.left.rank < 3:
-        return Missed("there is no batch")
-    inner, scale = scaled
-    causal = mask is not None and _causal(mask, product.left, around)
-    key = around.torch.turned(inner.right)
-    attention = _Attention(inner.left, key, product.right, scale, mask, causal, kept)
-    return Found(lambda become: _call(attention, product, around, become))
-
-
-def _weights(node: Node) -> tuple[Node, Node | None, bool] | None:
-    """The scores below a softmax, a mask, and whether that says what is seen, not what is hidden."""
-    seen = sides("masked_softmax", node, -1)
-    if seen is not None:
-        return *seen, True
-    scores = only("F.softmax", node, -1)
-    if scores is None or scores.operation != ".masked_fill":
-        return None if scores is None else (scores, None, False)
-    return scores.arguments[0], scores.arguments[1], False
-
-
-def _between(node: Node) -> list[Node]:
-    """The softmax and the nodes below it that the call would do without."""
-    result = [node, node.arguments[0]]
-    if node.arguments[0].operation == ".masked_fill":
-        result.append(node.arguments[0].arguments[0])
-    return result
-
-
-def _scores(node: Node, around: Surroundings) -> tuple[MatrixProduct, Node | None] | Missed:
-    """Query and key, and the divisor of their product."""
-    parts = quotient(node)
-    tensors = [n for n in (*parts.above, *parts.below) if n.kind != NUMBER]
-    if len(tensors) != 1 or tensors[0] not in parts.above:
-        return Missed("the scores are not a product with a number")
-    if tensors[0].operation in ("+", "-"):
-        return Missed("something is added to the products of queries and keys")
-    inner = matrix_product(around.torch, tensors[0])
-    # `tanh(…) @ v` has a vector on the right: each key has a row of its own on the left.
-    if inner is None or inner.right.rank < 2 or inner.left.rank != node.rank:
-        return Missed("the scores are not products of queries and keys, head by head")
-    if inner.turned != tuple(range(node.rank)):
-        return Missed("queries and keys stand in another order than the weights")
-    if not all(map(around.once, parts.inside)):
-        return Missed("the scores are wanted, so they are computed")
-    above = [n for n in parts.above if n.kind == NUMBER and n.value != 1]
-    scale = above[0] if above else around.torch.graph.literal(1)
-    for n in above[1:]:
-        scale = around.torch.graph.binary("*", scale, n)
-    for n in parts.below:
-        scale = around.torch.graph.binary("/", scale, n)
-    return inner, None if _usual(scale, inner.left, around) else scale
-
-
-def _usual(scale: Node, query: Node, around: Surroundings) -> bool:
-    """Whether a scale is 1/√I, which the call has by itself."""
-    pair = sides("/", scale)
-    if pair is None or pair[0].value != 1:
-        return False
-    root = only("math.sqrt", pair[1])
-    return root is not None and root is around.torch.sizes.node(query.shape[-1])
-
-
-def _causal(mask: Node, weights: Node, around: Surroundings) -> bool:
-    """`t' > t` with both over all of one range."""
-    pair = sides(">", mask)
-    if pair is None or weights.shape[-1] != weights.shape[-2]:
-        return False
-    columns, rows = pair
-    return (
-        columns.operation == "torch.arange"
-        and rows is around.torch.index(columns, [ALL, NEW])
-        and columns.shape[0] == weights.shape[-1]
-    )
-
-
-def _call(
-    found: _Attention, product: MatrixProduct, around: Surroundings, become: Callable[[Node], Node]
-) -> Node:
-    torch = around.torch
-    options: dict[str, Operand] = {}
-    if found.causal:
-        options["is_causal"] = True
-    elif found.mask is not None:
-        mask = become(found.mask)
-        options["attn_mask"] = mask if found.kept else torch.graph.prefix("~", mask, "mask")
-    if found.scale is not None:
-        options["scale"] = found.scale
-    shape = [*found.query.shape[:-1], found.value.shape[-1]]
-    node = torch.graph.make(
-        "F.scaled_dot_product_attention", *map(become, (found.query, found.key, found.value)),
-        options=options, shape=shape, hint="attended",
-    )  # fmt: skip
-    return torch.permute(node, product.turned)
-
-
-ATTENTION = Pattern("attention", "scaled_dot_product_attention", match)
-
-
-def likelihood(node: Node, around: Surroundings) -> Found | Missed | None:
-    if node.operation != "torch.where" or node.arguments[2].value != 0:
-        return None
-    present, found, _ = node.arguments
-    gathered = only(".squeeze", found, -1)
-    there = sides(">=", present)
-    if gathered is None or gathered.operation != ".gather" or there is None or there[1].value != 0:
-        return None
-    tokens, _ = there
-    logs, places = gathered.arguments
-    torch = around.torch
-    whole, items = torch.unindexed(logs)
-    scores = only("F.log_softmax", whole, -1)
-    near = torch.unsqueeze(torch.at_least_0(tokens), [tokens.rank])
-    if scores is None or places is not near:
-        return None
-    if len(items) == whole.rank and items[-1] is not ALL:
-        return None
-    if not around.once(whole) or not around.once(logs):
-        return Missed("the other logarithms of the distribution are needed as well")
-
-    def build(become: Callable[[Node], Node]) -> Node:
-        arguments = _part(torch, scores, items, around, become), become(tokens)
-        return torch.helper(
-            "log_likelihood", *arguments, shape=node.shape, kind=node.kind,
-            hint="likelihood",
+    def normed(self, x: Value, weights: Sequence[Node], epsilon: float) -> Value:
+        size, graph = self.torch.sizes.node(x.node.shape[-1]), self.torch.graph
+        options: dict[str, Operand] = {} if epsilon == 1e-5 else {"eps": graph.literal(epsilon)}
+        made = graph.make(
+            "F.layer_norm", x.node, (size,), *weights,
+            options=options, shape=x.node.shape, hint="normed",
         )  # fmt: skip
+        return Value(made, x.dims)
 
-    return Found(build)
-
-
-def _part(
-    torch: Torch,
-    scores: Node,
-    items: Sequence[Item],
-    around: Surroundings,
-    become: Callable[[Node], Node],
-) -> Node:
-    """The scores of some steps only, computed for those only if they are a linear map."""
-    linear = sides("F.linear", scores)
-    if linear is None or not items or not around.once(scores):
-        return torch.index(become(scores), items) if items else become(scores)
-    x = torch.index(become(linear[0]), items)
-    shape = [*x.shape[:-1], scores.shape[-1]]
-    return torch.graph.make("F.linear", x, become(linear[1]), shape=shape, hint="scores")
-
-
-CROSS_ENTROPY = Pattern("cross entropy", "cross_entropy", likelihood)
-
-
-def embedded(node: Node, around: Surroundings) -> Found | None:
-    if node.operation != "embedding":
+    def centred(self, node: Expression) -> tuple[Expression, str] | None:
+        """`x - mean x`: x, and the index that the mean is over."""
+        match self.opened(node):
+            case Apply("+", (x, Apply("neg", (mean,)))) if (over := self.mean(mean)) is not None:
+                for name in free_indices(x) - (free_indices(over[1]) - {over[0].name}):
+                    if self.same(moved(x, {name: Affine.of(over[0])}), over[1]):
+                        return x, name
         return None
-    return Found(lambda become: around.torch.graph.again(node, become))
+
+    def epsilon(self, under: Expression, deviation: Expression, name: str) -> float | None:
+        """What is added to the variance, the mean of a deviation's square; None if it is not that."""
+        match self.opened(under):
+            case Apply("+", (variance, added)) if (over := self.mean(variance)) is not None:
+                match self.opened(over[1]):
+                    case Apply("^", (base, Constant(2.0))):
+                        there = moved(deviation, {name: Affine.of(over[0])})
+                        return number_of(added) if self.same(base, there) else None
+        return None
+
+    def opened(self, node: Expression) -> Expression:
+        """What a tensor is by its equation; any other expression as it is."""
+        found = definition(self.code, node) if isinstance(node, Read) else None
+        return node if found is None else found
+
+    def mean(self, node: Expression) -> tuple[Index, Expression] | None:
+        """What a mean is of, and its index; `Σ_j x[j] / J` is one too."""
+        inside = self.opened(node)
+        parts = Fraction.of(inside)
+        match inside, parts.above, parts.below:
+            case Reduce("mean", (index,), None, body), _, _:
+                return index, body
+            case _, [Reduce("sum", (index,), None, body)], [SizeValue(size)]:
+                return (index, body) if parts.number == 1 and size == index.extent else None
+        return None
+
+    def same(self, one: Expression, two: Expression) -> bool:
+        """Whether two expressions are the same but for the names that are bound in them."""
+        order = sorted(free_indices(one) | free_indices(two))
+        if canonical(one, order) == canonical(two, order):
+            return True
+        return canonical(self.opened(one), order) == canonical(self.opened(two), order)
 
 
-EMBEDDING = Pattern("embedding", "embedding", embedded)
+def _erf(x: Expression, inner: Expression) -> dict[str, Operand] | None:
+    parts = Fraction.of(inner)
+    fits = math.isclose(parts.number, math.sqrt(0.5), rel_tol=1e-12)
+    return {} if fits and parts.above == [x] and not parts.below else None
+
+
+def _tanh(x: Expression, inner: Expression) -> dict[str, Operand] | Missed | None:
+    parts = Fraction.of(inner)
+    match parts.above, parts.below:
+        case [Apply("+", (one, two))], []:
+            cubes = [Fraction.of(term) for term in (one, two) if term != x]
+            if len(cubes) != 1 or cubes[0].above != [Apply("^", (x, Constant(3.0)))]:
+                return None
+            factor, weight = parts.number, cubes[0].number
+            if math.isclose(factor, math.sqrt(2 / math.pi), rel_tol=1e-12) and weight == CUBE:
+                return {"approximate": "tanh"}
+            return Missed(f"its numbers are {factor:g} and {weight:g}, not √(2/π) and {CUBE}")
+    return None

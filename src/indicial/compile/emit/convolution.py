@@ -23,15 +23,13 @@ from indicial.compile.emit.calls import Missed
 from indicial.compile.emit.elementwise import Elementwise, Evaluate
 from indicial.compile.emit.nodes import ALL, FLOAT, Node, Operand
 from indicial.compile.emit.operations import NEW, Torch
-from indicial.compile.emit.picks import choose
-from indicial.compile.emit.reads import Bounds
+from indicial.compile.emit.reads import Bounds, choose
 from indicial.compile.emit.values import Environment, Value, aligned
 from indicial.compile.passes.algebra import flat
 from indicial.program.ir import Affine, Expression, Index, Read, Reduce
 from indicial.program.rewrite import is_constant
 from indicial.program.sizes import Size
 
-CONVOLUTION = "convolution"
 MOST = 3
 """PyTorch has convolutions along up to three axes."""
 LONG = 64
@@ -96,20 +94,11 @@ def _windows(read: Read, summed: set[str], env: Environment) -> tuple[Window, ..
         within = [(n, f) for n, f in place.terms if n in summed]
         if len(over) != 1 or len(within) != 1 or over[0][1] < 1:
             continue
-        result.append(_window(axis, over[0], within[0], place.offset, env))
+        ((name, stride),), ((inner, factor),) = over, within
+        low, high = place.ends(env.ranges)
+        span = Index(f"{name}·{inner}", low, high - low + 1)
+        result.append(Window(axis, name, stride, inner, abs(factor), factor < 0, span))
     return tuple(result)
-
-
-def _window(
-    axis: int, over: tuple[str, int], within: tuple[str, int], offset: Size, env: Environment
-) -> Window:
-    (name, stride), (inner, factor) = over, within
-    outer, small = env.ranges[name], env.ranges[inner]
-    first = small.lower if factor > 0 else small.upper
-    lower = stride * outer.lower + factor * first + offset
-    extent = stride * (outer.extent - 1) + abs(factor) * (small.extent - 1) + 1
-    span = Index(f"{name}·{inner}", lower, extent)
-    return Window(axis, name, stride, inner, abs(factor), factor < 0, span)
 
 
 def _checked(found: Convolution, summed: set[str], env: Environment) -> Convolution | Missed:

@@ -3,7 +3,7 @@
 y[t,i] = Σ_e [e = a[t]] W[e,i,J] x[t,J]
 
 the places t, sorted by the e that they chose; for each e one product of W[e] with all its x; the results back at
-their places. `passes/choices.py` finds such sums, `passes/rowwise.py` makes the program for one e.
+their places. `passes/choices.py` finds such sums, `rowwise` makes the program for one e.
 
 A tracer, for which it is open how many places choose what, gets the sum over all e.
 """
@@ -23,8 +23,7 @@ from indicial.compile.emit.running import followed
 from indicial.compile.passes.algebra import flat, times
 from indicial.compile.passes.choices import Choice
 from indicial.compile.passes.new_tensors import index_name
-from indicial.compile.passes.rowwise import rowwise
-from indicial.compile.passes.scan import Scan, Unsupported, extract
+from indicial.compile.passes.scan import Scan, Unsupported, extract, rowwise
 from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Step
 from indicial.program.ir import Code, Read, Reduce, index_at
 from indicial.program.rewrite import tensors_read

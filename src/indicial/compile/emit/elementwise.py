@@ -17,12 +17,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from indicial.compile.emit.contract import Contraction, Factor
 from indicial.compile.emit.nodes import BOOL, FLOAT, FUNCTIONS, INT, NUMBER, Listed, Node
 from indicial.compile.emit.numbers import SIGNS, number
-from indicial.compile.emit.picks import positions
+from indicial.compile.emit.reads import positions
 from indicial.compile.emit.tensors import Tensors
-from indicial.compile.emit.values import Environment, Value, aligned, combined, expanded, merged
+from indicial.compile.emit.values import (
+    Called,
+    Contraction,
+    Environment,
+    Factor,
+    Value,
+    aligned,
+    combined,
+    expanded,
+    merged,
+)
 from indicial.program.ir import COMPARISONS, Affine, Apply, Expression, Read, Reduce
 
 Evaluate = Callable[[Expression, Environment], Value]
@@ -133,14 +142,18 @@ class Elementwise:
         literal = self.torch.graph.literal(instead)
         return Value(self.torch.where(*nodes, literal, value.node.shape), value.dims)
 
+    def number(self, function: str, *values: Value) -> Value:
+        """A function that Python can surely compute, of numbers."""
+        plain = number(self.torch.graph, function, [v.node for v in values])
+        assert plain is not None
+        return Value(plain)
+
     # ---- truths, by tensors or by Python ----
 
     def compare(self, function: str, sides: Sequence[Value], env: Environment) -> Value:
         a, b = sides
         if a.node.kind == NUMBER and b.node.kind == NUMBER:
-            plain = number(self.torch.graph, function, [a.node, b.node])
-            assert plain is not None
-            return Value(plain)
+            return self.number(function, a, b)
         return combined(self.torch, SIGNS[function], a, b, env, "mask")
 
     def all(self, truths: Sequence[Value], env: Environment) -> Value:
@@ -197,10 +210,7 @@ class Elementwise:
         if total is None:
             return self.negated(value)
         if total.node.kind == NUMBER and value.node.kind == NUMBER:
-            term = self.negated(value).node if minus else value.node
-            plain = number(self.torch.graph, "+", [total.node, term])
-            assert plain is not None
-            return Value(plain)
+            return self.number("+", total, self.negated(value) if minus else value)
         return self.binary("-" if minus else "+", total, value, env)
 
     def binary(self, sign: str, a: Value, b: Value, env: Environment) -> Value:
@@ -209,9 +219,7 @@ class Elementwise:
     def negated(self, value: Value) -> Value:
         node = value.node
         if node.kind == NUMBER:
-            plain = number(self.torch.graph, "neg", [node])
-            assert plain is not None
-            return Value(plain)
+            return self.number("neg", value)
         return Value(self.torch.graph.prefix("-", node, "negative"), value.dims)
 
     def power(self, base: Expression, exponent: Expression, env: Environment) -> Value:
@@ -238,9 +246,7 @@ class Elementwise:
 
     def extreme(self, function: str, values: Sequence[Value], env: Environment) -> Value:
         if all(v.node.kind == NUMBER for v in values):
-            plain = number(self.torch.graph, function, [v.node for v in values])
-            assert plain is not None
-            return Value(plain)
+            return self.number(function, *values)
         dims = merged(values, env)
         shape = env.extents(dims)
         if len(values) == 2:
@@ -301,14 +307,20 @@ class Elementwise:
                     return
                 if divides:
                     value = self.harmless(value, node, env, 1.0)
-                found.factors.append(Factor(value, divides))
+                found.factors.append(Factor(value, divides, sources=(node,), made=divides))
 
     def scaled(self, found: Factored, env: Environment) -> Value:
         value = self.contract(found.factors, (), env) if found.factors else None
         return self.times(value, found, env)
 
-    def contract(self, factors: Sequence[Factor], summed: Sequence[str], env: Environment) -> Value:
-        return Contraction(self.torch, env, self.usual).sum(factors, summed)
+    def contract(
+        self,
+        factors: Sequence[Factor],
+        summed: Sequence[str],
+        env: Environment,
+        called: Called | None = None,
+    ) -> Value:
+        return Contraction(self.torch, env, self.usual, called).sum(factors, summed)
 
     def times(self, value: Value | None, found: Factored, env: Environment) -> Value:
         """With the numbers of a product, its sign among them."""

@@ -10,38 +10,59 @@ A statement → its definition: the right side, with the axes of the left side.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
+from indicial.compile.emit.calls import CROSS_ENTROPY, Tell, WrittenOut
 from indicial.compile.emit.elementwise import Elementwise, singular
 from indicial.compile.emit.lift import log_name
 from indicial.compile.emit.nodes import BOOL, FLOAT, INT, NUMBER
-from indicial.compile.emit.picks import Pick, choose
 from indicial.compile.emit.ragged import at_letters, moved_together, varies
-from indicial.compile.emit.reads import Array, Where, covered, read, shaped
+from indicial.compile.emit.reads import Array, Pick, Where, choose, read, shaped
 from indicial.compile.emit.reductions import Reductions
 from indicial.compile.emit.storage import Definition, Store
 from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.values import Environment, Value, aligned, expanded, merged
+from indicial.compile.passes.algebra import ZERO
+from indicial.compile.passes.elements import overlap
 from indicial.program import ir
 from indicial.program.cost.conditions import linear
+from indicial.program.moving import Unmovable, indices_at, moved
 from indicial.program.sizes import Size
 
 PART = "part·"
 """The axis along which the parts of a join stand."""
 
 
-class Evaluator:
-    """Expressions → values. `usual` and `convolves` say how large sizes are, and what convolutions are calls."""
+def at_token(code: ir.Code, read: ir.Read) -> tuple[ir.Expression, ir.Index, ir.Gather] | None:
+    """Of `ln softmax_v s[t,v]` at v = w[t]: s[t,v], v and w[t]."""
+    (statement,) = code.of(read.tensor)
+    tokens = {n: p for n, p in enumerate(read.places) if isinstance(p, ir.Gather)}
+    match statement.body, [*tokens.items()]:
+        case ir.Apply("ln", (ir.Softmax((index,), None, body),)), [(at, token)]:
+            own = replace(index, name=f"{index.name}·token")
+            places = [ir.Affine.of(own) if n == at else p for n, p in enumerate(read.places)]
+            moves = indices_at(statement, places)
+            if moves is not None and ir.index_at(statement.left[at]) == index.name:
+                with suppress(Unmovable):
+                    return moved(body, moves), own, token
+    return None
 
-    def __init__(
-        self, tensors: Tensors, usual: dict[str, int], convolves: Callable[[object], bool]
-    ) -> None:
+
+class Evaluator:
+    """Expressions → values. `usual` says how large sizes are; `tell` hears of library calls."""
+
+    def __init__(self, tensors: Tensors, usual: dict[str, int], tell: Tell) -> None:
         self.code = tensors.code
+        self.tensors = tensors
+        self.tell = tell
         self.torch = tensors.torch
         self.ragged = tensors.ragged
         self.reader = tensors.read
         self.elementwise = Elementwise(tensors, usual, self.evaluate, self.condition)
-        self.reductions = Reductions(self.elementwise, tensors, convolves)
+        self.reductions = Reductions(self.elementwise, tensors, tell)
+        self.written_out = WrittenOut(tensors, tell, self.evaluate)
         self.rules: dict[type[ir.Expression], Callable[[Any, Environment], Value]] = {
             ir.Constant: lambda e, env: Value(self.torch.graph.literal(e.value)),
             ir.SizeValue: self.size,
@@ -97,11 +118,35 @@ class Evaluator:
                 return None if form is None else self.index_value(form, env, INT)
 
     def read(self, node: ir.Read, env: Environment) -> Value:
-        value = self.reader(node, env)
-        if node.tensor.startswith(log_name("")):
-            # Where nothing counts it may be -∞, whose gradient would be nan however it is left out.
-            return self.elementwise.harmless(value, node, env, 0.0)
-        return value
+        if not node.tensor.startswith(log_name("")):
+            return self.reader(node, env)
+        value = self.likelihood(node, env) or self.reader(node, env)
+        # Where nothing counts it may be -∞, whose gradient would be nan however it is left out.
+        return self.elementwise.harmless(value, node, env, 0.0)
+
+    def likelihood(self, node: ir.Read, env: Environment) -> Value | None:
+        """The logarithm of a softmax at a token, from the scores, if nothing else of it is needed."""
+        found = at_token(self.code, node)
+        if found is None or not self.tensors.is_current(node, env):
+            return None
+        body, index, gather = found
+        token, inner = self.tensors.place(gather, env), env.bind([index])
+        assert isinstance(token, Pick)
+        dims, scores = token.position.dims, self.evaluate(body, inner)
+        varies = self.ragged.varies(inner.own[index.name].extent, inner)
+        if varies or token.present is None or set(scores.dims) != {*dims, index.name}:
+            return None
+        reads = {r for s in self.code.statements for r in s.reads() if r.tensor == node.tensor}
+        more = (
+            "" if reads == {node} else "the other logarithms of the distribution are needed as well"
+        )
+        if not self.tell(CROSS_ENTROPY, "cross_entropy", more):
+            return None
+        x, w = aligned(self.torch, scores, (*dims, index.name)), token.position.node
+        made = self.torch.helper(
+            "log_likelihood", x, w, shape=w.shape, kind=FLOAT, hint="likelihood"
+        )
+        return Value(made, dims)
 
     def size(self, node: ir.SizeValue, env: Environment) -> Value:
         if self.ragged.varies(node.size, env):
@@ -119,6 +164,8 @@ class Evaluator:
             case ir.Apply("ln", (ir.Softmax() as softmax,)):
                 value, inner = self.reductions.softmax(softmax, env, "log_softmax")
                 return self.here(value, softmax.indices, inner, env)
+            case ir.Apply("+" | "*" | "/"):
+                return self.written_out.called(node, env) or self.elementwise.apply(node, env)
             case _:
                 return self.elementwise.apply(node, env)
 
@@ -265,8 +312,8 @@ class Evaluator:
     def counting(self, statement: ir.Statement, order: int, env: Environment) -> Environment:
         """The environment where the statement says what an element is, and the element is there."""
         for earlier in self.code.of(statement.target)[:order]:
-            test = covered(earlier, statement)
-            if test is not None:
+            test = overlap(earlier, statement)
+            if test is not None and test != ZERO:
                 elsewhere = self.elementwise.no(self.condition(test, env))
                 env = self.within(env, elsewhere)
         for index in statement.indices:

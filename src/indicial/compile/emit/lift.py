@@ -4,8 +4,7 @@
     h[t,j] = tanh(W[j,I] x[t,I])      →       h[b,t,j] = tanh(W[j,I] x[b,t,I])
 
 After this a batch is an index like any other. A program that writes its batch index stays as it is.
-Constants become numbers on the way, dropout that nobody draws becomes 1, and statements that
-nobody needs go.
+Statements that nobody needs go on the way.
 
 The logarithm of a softmax is taken at once: it stays finite where the softmax is too small.
 
@@ -22,6 +21,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 
+from indicial.compile.passes.simplify import simplified
 from indicial.compile.schedule.plan import Loop, Piece, Plan
 from indicial.program import ir
 from indicial.program.cost.conditions import joined, surely_in
@@ -32,7 +32,6 @@ from indicial.program.rewrite import (
     inside,
     is_constant,
     needed_names,
-    rebuild,
     tensors_read,
 )
 from indicial.program.sizes import Size
@@ -83,11 +82,6 @@ def lift(
     return replace(code, tensors=tensors, statements=tuple(chain(*moved))), plan
 
 
-def simplified(code: ir.Code, draws: Collection[str] = ()) -> ir.Code:
-    """The program with its constants as numbers, and without the dropout that nobody draws."""
-    return replace(code, statements=tuple(_simplified(code, s, draws) for s in code.statements))
-
-
 def _differing(code: ir.Code, ragged: Collection[str], draws: Collection[str]) -> set[str]:
     """The tensors that get the batch: what differs, unless the text writes its batch index."""
     if writes_batch(code):
@@ -95,26 +89,6 @@ def _differing(code: ir.Code, ragged: Collection[str], draws: Collection[str]) -
     inputs = {name for name, tensor in code.tensors.items() if tensor.role == "input"}
     drawn = set(draws) if inputs else set()
     return dependent(code, frozenset(inputs | drawn), frozenset(ragged))
-
-
-def _simplified(code: ir.Code, statement: ir.Statement, draws: Collection[str]) -> ir.Statement:
-    ones = {d.tensor for d in code.draws if d.distribution == "dropout"} - set(draws)
-
-    def leaf(node: ir.Expression) -> ir.Expression:
-        if isinstance(node, ir.Read) and node.tensor in ones:
-            return ir.Constant(1.0, span=node.span)
-        if isinstance(node, ir.Read) and not node.places:
-            value = code.constants.get(node.tensor)
-            if isinstance(value, int | float):
-                return ir.Constant(float(value), span=node.span)
-        if isinstance(node, ir.Apply) and node.function == "*":
-            rest = tuple(a for a in node.arguments if a != ir.Constant(1.0))
-            if len(rest) == 1:
-                return rest[0]
-            return replace(node, arguments=rest) if rest else ir.Constant(1.0)
-        return node
-
-    return statement.rebuild(partial(rebuild, leaf=leaf))
 
 
 def _lifted(

@@ -247,16 +247,12 @@ def _power(graph: Graph, arguments: Sequence[Node]) -> Node | None:
     return graph.binary("**", a, b, positive=a.positive)
 
 
-def _root(graph: Graph, arguments: Sequence[Node]) -> Node | None:
-    if not arguments[0].positive:
-        return None
-    return graph.number("math.sqrt", *arguments, positive=True)
+def _of_positive(name: str, positive: bool) -> Callable[[Graph, Sequence[Node]], Node | None]:
+    def rule(graph: Graph, arguments: Sequence[Node]) -> Node | None:
+        asked = arguments[0].positive
+        return graph.number(name, *arguments, positive=positive) if asked else None
 
-
-def _logarithm(graph: Graph, arguments: Sequence[Node]) -> Node | None:
-    if not arguments[0].positive:
-        return None
-    return graph.number("math.log", *arguments)
+    return rule
 
 
 def _extreme(name: str) -> Callable[[Graph, Sequence[Node]], Node]:
@@ -278,8 +274,8 @@ _RULES: dict[str, Callable[[Graph, Sequence[Node]], Node | None]] = {
     "/": _divide,
     "^": _power,
     "neg": lambda graph, a: graph.prefix("-", a[0]),
-    "sqrt": _root,
-    "ln": _logarithm,
+    "sqrt": _of_positive("math.sqrt", True),
+    "ln": _of_positive("math.log", False),
     "min": _extreme("min"),
     "max": _extreme("max"),
     "abs": lambda graph, a: graph.number("abs", *a, positive=a[0].positive),

@@ -10,20 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.calls import Finding, Missed
-from indicial.compile.emit.convolution import CONVOLUTION, Convolution
+from indicial.compile.emit.calls import Finding
 from indicial.compile.emit.expressions import Evaluator
-from indicial.compile.emit.nodes import FLOAT, INT, NUMBER, Identifiers, Listed, Node, Scope
+from indicial.compile.emit.nodes import FLOAT, INT, NUMBER, Listed, Node, Scope
 from indicial.compile.emit.numbers import Variable
-from indicial.compile.emit.picks import choose
 from indicial.compile.emit.printing import Assign, Block, Line
-from indicial.compile.emit.ragged import at_letters, with_starts
-from indicial.compile.emit.reads import Array, separated
-from indicial.compile.emit.steps import Steps
+from indicial.compile.emit.ragged import at_letters
+from indicial.compile.emit.reads import Array, choose, separated
+from indicial.compile.emit.steps import Conditions, Steps, Writing
 from indicial.compile.emit.storage import Definition, Fixed, Store, at_this_step, fixings
 from indicial.compile.emit.values import Environment, aligned
-from indicial.compile.emit.writing import Conditions, Writing
-from indicial.compile.schedule.plan import Call, Loop, Piece, Plan, Run, Step
+from indicial.compile.schedule.plan import Call, Loop, Piece, Run, Step
 from indicial.program.ir import Affine, Code, Index, Read, Statement
 from indicial.program.sizes import Size
 
@@ -31,45 +28,29 @@ from indicial.program.sizes import Size
 class Emission:
     """Emits the statements of one program."""
 
-    def __init__(
-        self,
-        code: Code,
-        plan: Plan,
-        want: Sequence[str],
-        names: Identifiers,
-        letters: dict[str, str],
-        ragged: Collection[str] = (),
-        empty: Collection[str] = (),
-        convolutions: bool = True,
-    ) -> None:
-        self.code, self.plan, starts = with_starts(code, plan, ragged)
-        self.writing = Writing(self.code, self.plan, want, names, letters, ragged, empty, starts)
-        self.torch = self.writing.torch
-        self.sizes = self.writing.sizes
-        self.tensors = self.writing.tensors
-        self.conditions = Conditions(self.writing)
-        self.steps = Steps(self.writing, self.conditions)
-        self.evaluator = Evaluator(self.tensors, _usual(code), self.convolves)
+    def __init__(self, writing: Writing, patterns: Collection[str]) -> None:
+        self.writing = writing
+        self.code = writing.code
+        self.torch = writing.torch
+        self.sizes = writing.sizes
+        self.tensors = writing.tensors
+        self.conditions = Conditions(writing)
+        self.steps = Steps(writing, self.conditions)
+        self.evaluator = Evaluator(self.tensors, _usual(self.code), self.tell)
         self.target = ""
         self.variables: dict[str, list[str]] = {}
-        self.convolutions = convolutions
+        self.patterns = patterns
         self.findings: list[Finding] = []
         self.functions: dict[str, Callable[..., object]] = {}
 
-    def convolves(self, found: object) -> bool:
-        """Whether a convolution is to be one; what was found is kept to be told."""
-        if not self.convolutions:
-            return False
-        call, reason = "", ""
-        if isinstance(found, Missed):
-            reason = found.reason
-        elif isinstance(found, Convolution):
-            call = "fft" if found.slides else f"conv{len(found.windows)}d"
-        self.findings.append(Finding(CONVOLUTION, call, self.target, reason))
-        return not reason
+    def tell(self, pattern: str, call: str, reason: str = "") -> bool:
+        """Whether a call that was found is to be one; what was found, or why not, is kept to be told."""
+        if pattern in self.patterns:
+            self.findings.append(Finding(pattern, call, self.target, reason))
+        return pattern in self.patterns and not reason
 
     def emit(self) -> Block:
-        self.all(self.plan.steps)
+        self.all(self.writing.plan.steps)
         return self.writing.block
 
     def all(self, steps: Sequence[Step]) -> None:

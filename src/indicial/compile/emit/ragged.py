@@ -23,8 +23,7 @@ from dataclasses import replace
 from indicial.compile.emit.nodes import INT, Node
 from indicial.compile.emit.numbers import NotEmitted, replaced, strided
 from indicial.compile.emit.operations import Torch
-from indicial.compile.emit.picks import Pick, positions
-from indicial.compile.emit.reads import Array, Where, read
+from indicial.compile.emit.reads import Array, Pick, Where, positions, read
 from indicial.compile.emit.values import (
     Environment,
     Value,

@@ -13,21 +13,20 @@ Conditions that are bounds: a shorter range in place of a mask.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import combinations
 
 from indicial.compile.emit import convolution
-from indicial.compile.emit.contract import Factor
+from indicial.compile.emit.calls import CONVOLUTION, Attention, Missed, Tell
 from indicial.compile.emit.convolution import convolved
 from indicial.compile.emit.elementwise import Elementwise
 from indicial.compile.emit.nodes import BOOL, FLOAT, INT, NUMBER, Listed, Node
 from indicial.compile.emit.numbers import SizeTexts
-from indicial.compile.emit.picks import choose
 from indicial.compile.emit.ragged import Ragged
-from indicial.compile.emit.reads import Bounds
+from indicial.compile.emit.reads import Bounds, choose
 from indicial.compile.emit.tensors import Tensors
-from indicial.compile.emit.values import Environment, Value, aligned, expanded
+from indicial.compile.emit.values import Environment, Factor, Value, aligned, expanded
 from indicial.program.cost.conditions import add, conjuncts, constraints, joined
 from indicial.program.ir import (
     Affine,
@@ -49,15 +48,16 @@ _NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf, "lse": -math.inf}
 class Reductions:
     """What runs over indices of its own."""
 
-    def __init__(
-        self, elementwise: Elementwise, tensors: Tensors, convolves: Callable[[object], bool]
-    ) -> None:
+    def __init__(self, elementwise: Elementwise, tensors: Tensors, tell: Tell) -> None:
         self.elementwise = elementwise
         self.tensors = tensors
-        self.convolves = convolves
+        self.tell = tell
         self.torch = tensors.torch
         self.evaluate = elementwise.evaluate
         self.condition = elementwise.condition
+        self.attention = Attention(
+            tensors, tell, self.evaluate, lambda s, env: self.inside(s.indices, s.condition, env)
+        )
 
     def inside(
         self,
@@ -160,9 +160,13 @@ class Reductions:
             weights = free_indices(found.weights)
             if not set(mask.dims) <= weights | {self.elementwise.ragged.member}:
                 return None
-        if found is None or not self.convolves(found):
+        if isinstance(found, Missed):
+            self.tell(CONVOLUTION, "", found.reason)
+        if not isinstance(found, convolution.Convolution):
             return None
-        assert isinstance(found, convolution.Convolution)
+        call = "fft" if found.slides else f"conv{len(found.windows)}d"
+        if not self.tell(CONVOLUTION, call):
+            return None
         return convolved(found, bounds, mask, inner, self.elementwise, self.evaluate)
 
     def sum(
@@ -183,7 +187,8 @@ class Reductions:
             factors.append(Factor(mask, mask=True))
         met = {d for f in factors for d in f.value.dims}
         count = [self.torch.sizes.node(env.ranges[n].extent) for n in names if n not in met]
-        total = self.elementwise.contract(factors, names, env) if factors else None
+        called = self.attention.product
+        total = self.elementwise.contract(factors, names, env, called) if factors else None
         if node.operator == "sum":
             found.over += count
         elif mask is None:

@@ -18,14 +18,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Collection, Sequence
 
-from indicial.compile.emit.calls import Finding
-from indicial.compile.emit.convolution import CONVOLUTION
+from indicial.compile.emit.calls import IN_PLACE, MERGED, NAMES, Finding
 from indicial.compile.emit.lift import MEMBER, lift, with_logs
-from indicial.compile.emit.nodes import ALL, INDEXED, Identifiers, Node
+from indicial.compile.emit.nodes import ALL, INDEXED, Node
+from indicial.compile.emit.patterns import biased, in_place, merged
 from indicial.compile.emit.printing import WIDTH, Line, Printer, Return, quoted
 from indicial.compile.emit.program import Emission
-from indicial.compile.emit.recognise import IN_PLACE, MERGED, NAMES, in_place, merged, recognise
 from indicial.compile.emit.running import HELPERS, Source
+from indicial.compile.emit.steps import Writing
 from indicial.compile.emit.values import Environment
 from indicial.compile.schedule.plan import Plan
 from indicial.program.ir import Code, Index
@@ -52,45 +52,28 @@ def emit(
     patterns = () if empty else patterns
     lifted, steps = lift(code, plan, want, ragged, draws, summed)
     lifted, steps = with_logs(lifted, steps, want)
-    module = _Module(lifted, steps, list(dict.fromkeys(want)), ragged, empty, patterns, zeros)
-    text = module.text()
-    return Source.of(text, module.emission.functions, tuple(module.findings))
+    writing = Writing(lifted, steps, want, ragged, empty, zeros or ())
+    return _Module(writing, patterns, zeros is not None).source()
 
 
 class _Module:
     """The text: imports, helpers, and the function with what it unpacks."""
 
-    def __init__(
-        self,
-        code: Code,
-        plan: Plan,
-        want: list[str],
-        ragged: frozenset[str],
-        empty: frozenset[str],
-        patterns: Collection[str],
-        zeros: Collection[str] | None,
-    ) -> None:
-        self.code = code
-        self.finite = zeros is not None
-        self.want = want
+    def __init__(self, writing: Writing, patterns: Collection[str], finite: bool) -> None:
+        self.writing = writing
+        self.emission = Emission(writing, patterns)
+        self.code = writing.code
+        self.names, self.letters = writing.names, writing.letters
         self.patterns = patterns
-        self.findings: list[Finding] = []
-        self.names = Identifiers(HELPERS)
-        letters = {name: self.names.new(name) for name in code.sizes}
-        letters[str(MEMBER.extent)] = self.names.new("B")
-        self.letters = letters
-        self.emission = Emission(
-            code, plan, want, self.names, letters, sorted(ragged), empty, CONVOLUTION in patterns
-        )
-        self.emission.tensors.zeros = frozenset(zeros or ())
+        self.finite = finite
 
-    def text(self) -> str:
-        emission = self.emission
+    def source(self) -> Source:
+        emission, want = self.emission, self.writing.want
         block = emission.emit()
-        results = [emission.result(name) for name in self.want]
+        results = [emission.result(name) for name in want]
         printer = Printer(self.names, self.letters)
-        block.items += [Line(), Return(tuple(self.want), tuple(results))]
-        block, found = recognise(block, emission.torch, self.patterns)
+        block.items += [Line(), Return(tuple(want), tuple(results))]
+        block, found = biased(block, emission.torch, self.patterns)
         given = emission.tensors.given
         weights = [given[n] for n in given if self.code.tensors[n].role == "parameter"]
         more: list[Finding] = []
@@ -98,8 +81,7 @@ class _Module:
             block, more = merged(block, emission.torch, weights)
         if IN_PLACE in self.patterns:
             block = in_place(block, emission.torch)
-        self.findings = [*emission.findings, *found, *more]
-        self.letters |= {n: v.node.operation for n, v in emission.sizes.variables.items()}
+        self.letters.update({n: v.node.operation for n, v in emission.sizes.variables.items()})
         body = printer.print(block)
         unpacked = self.unpacked(printer.live)
         # A library call may have taken the place of what called one.
@@ -111,7 +93,8 @@ class _Module:
         lines += ["", "", "def run(p, x, n, lengths, draws):"]
         lines += [*unpacked, *body]
         text = "\n".join(_tidy(lines))
-        return "\n".join([*_imports(text), text]) + "\n"
+        text = "\n".join([*_imports(text), text]) + "\n"
+        return Source.of(text, emission.functions, (*emission.findings, *found, *more))
 
     def unpacked(self, live: Collection[Node]) -> list[str]:
         """What the function takes from its arguments, and only that."""
@@ -170,19 +153,19 @@ class _Module:
         emission = self.emission
         lines = [
             f"    {identifier} = lengths[{quoted(name)}]  # ({self.letters[str(MEMBER.extent)]},)"
-            for name, identifier in emission.writing.lengths.items()
+            for name, identifier in self.writing.lengths.items()
         ]
         for name in () if self.finite else names:
             tensor = self.code.tensors[name]
             letters = [axis.letter for axis in tensor.axes]
-            if emission.writing.ragged.member not in letters:
+            if self.writing.ragged.member not in letters:
                 continue
-            member = letters.index(emission.writing.ragged.member)
+            member = letters.index(self.writing.ragged.member)
             env = Environment().bind(Index(a.letter, a.lower, a.extent) for a in tensor.axes)
             for number, axis in enumerate(tensor.axes):
-                if axis.extent.names & emission.writing.lengths.keys():
+                if axis.extent.names & self.writing.lengths.keys():
                     emission.torch.helpers["settled"] = None
-                    own = emission.writing.ragged.value(axis.extent, env).node
+                    own = self.writing.ragged.value(axis.extent, env).node
                     text = Printer(self.names, self.letters).inline(own)
                     identifier = emission.tensors.given[name]
                     member_text = f", {member}" if member else ""
@@ -225,7 +208,7 @@ class _Module:
 
     def members_told(self) -> str:
         """What tells the number of examples where no input is read: lengths, or what is drawn."""
-        for name in self.emission.writing.lengths:
+        for name in self.writing.lengths:
             return f"lengths[{quoted(name)}]"
         for name in self.emission.tensors.given:
             tensor = self.code.tensors[name]

@@ -301,7 +301,7 @@ class Walks:
         """How many loops, one after the other, walk along a tensor."""
         return len({loops[0].variable for target, loops in self.made if target == name and loops})
 
-    def key(self, reading: Reading, loop: Loop, axis: int) -> Size | None:
+    def key(self, reading: Reading, axis: int) -> Size | None:
         """The step of a walked tensor that is read, in terms of the loop's variable."""
         place = reading.read.places[axis]
         fixed = {f.index: f.place for f in fixings(reading.reader, reading.loops) if f.index}
@@ -321,7 +321,7 @@ class Walks:
                 return False
             for walked in self.loops[name]:
                 current = Size.of(walked.variable) - walked.offsets.get(name, 0)
-                if self.key(reading, walked, walked.axes[name]) != current:
+                if self.key(reading, walked.axes[name]) != current:
                     return False
                 if walked is loop:
                     break
@@ -345,7 +345,7 @@ class Walks:
         for reading in self.readings:
             if reading.read.tensor != store.target or walk.loop not in reading.loops:
                 continue
-            key = self.key(reading, walk.loop, walk.axis)
+            key = self.key(reading, walk.axis)
             if key is None:
                 continue
             shift = key - Size.of(walk.loop.variable)

@@ -13,7 +13,8 @@ stacked  torch.stack([h[t] for t in range(T)], 1)           all, once the loop h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from indicial.compile.emit.nodes import (
@@ -22,7 +23,6 @@ from indicial.compile.emit.nodes import (
     INDEXED,
     INT,
     NUMBER,
-    Graph,
     Identifiers,
     Listed,
     Node,
@@ -30,9 +30,8 @@ from indicial.compile.emit.nodes import (
 )
 from indicial.compile.emit.numbers import loose_names, replaced
 from indicial.compile.emit.operations import Torch
-from indicial.compile.emit.picks import Pick, choose
 from indicial.compile.emit.ragged import Ragged, StartsBeyond, at_letters, position, varies
-from indicial.compile.emit.reads import Array, Bounds, Where, bounds_of, read
+from indicial.compile.emit.reads import Array, Bounds, Pick, Where, bounds_of, choose, read
 from indicial.compile.emit.storage import Definition, Store, Walked, hull, merge
 from indicial.compile.emit.values import Environment, Value
 from indicial.program import ir
@@ -47,22 +46,25 @@ class Tensors:
     def __init__(
         self,
         code: ir.Code,
-        graph: Graph,
         torch: Torch,
         names: Identifiers,
         ragged: Ragged,
         starts: StartsBeyond,
+        zeros: Collection[str],
+        want: Collection[str],
     ) -> None:
         self.code = code
-        self.graph = graph
+        self.uses = Counter([*want, *(r.tensor for s in code.statements for r in s.reads())])
+        """How often each tensor is read, or wanted."""
         self.torch = torch
-        self.scope: Scope = graph.root
+        self.graph = torch.graph
+        self.scope: Scope = self.graph.root
         """Where the text stands."""
         self.names = names
         self.ragged = ragged
         self.starts = starts
         self.stores: dict[str, Store] = {}
-        self.zeros: frozenset[str] = frozenset()
+        self.zeros = frozenset(zeros)
         """Those of them that are 0 beyond their lengths."""
         self.given: dict[str, str] = {}
         """Tensors from outside that the text reads, with their identifiers."""
@@ -239,7 +241,7 @@ class Tensors:
         """The steps of a loop, one after the other along their axis."""
         torch = self.torch
         axis = store.axes.index(walk.axis)
-        first, last, complete = self._span(store, walk)
+        first, last, complete = self._span(walk)
         formula = self.formula(store, walk)
         varies = any(walk.loop.variable in loose_names(s) for pair in formula for s in pair)
         bounds = list(self.bounds_without(store, walk) if varies else formula)
@@ -269,7 +271,7 @@ class Tensors:
         full = self.bounds(store.target)
         return [full[a] for a in store.axes if a != walk.axis]
 
-    def _span(self, store: Store, walk: Walked) -> tuple[Size, Size, bool]:
+    def _span(self, walk: Walked) -> tuple[Size, Size, bool]:
         """The first and the last step, and whether all between are there."""
         boxes: list[tuple[Bounds, ...]] = [((key, Size.of(1)),) for key in walk.singles]
         if walk.span is not None:
@@ -376,6 +378,21 @@ class Tensors:
             Value(present, token.dims) if values is not None else None,
             values,
         )
+
+    def serves_once(self, node: ir.Expression, env: Environment) -> bool:
+        """Whether a read is the only one of its tensor, which then need not be there."""
+        assert isinstance(node, ir.Read)
+        return self.uses[node.tensor] == 1 and self.is_current(node, env)
+
+    def is_current(self, node: ir.Read, env: Environment) -> bool:
+        """Whether a read is of what the loops around it are computing now, or of no loop's steps."""
+        store = self.store(node.tensor)
+        while (walk := store.walk) is not None and walk.begun:
+            place = env.place(node.places[walk.axis])
+            if walk.current is None or ir.number_at(place) != walk.key(store.target):
+                return False
+            store = walk.current
+        return True
 
     def at(self, store: Store, places: dict[int, Where], env: Environment, absent: float) -> Value:
         walk = store.walk

@@ -4,17 +4,26 @@
 
 An environment knows the range of every index in scope, and the place at which a loop has fixed an
 index.
+
+Sums of products: which two factors first, and how each pair is multiplied.
+
+Σ_J W[k,i,J] N[t,J]                 F.linear(N, W.flatten(0, 1)).unflatten(-1, (K, I))
+Σ_T α[k,t,T] Value[k,T,i]           α @ Value
+Σ_{I,J} e[w,I] W[I,J] h[t,J]        first W with h, then e: the fewest multiplications
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
+from string import ascii_letters
 
 from indicial.compile.emit.nodes import NUMBER, Node
 from indicial.compile.emit.numbers import replaced
 from indicial.compile.emit.operations import Torch
-from indicial.program.ir import Affine, Flat, Gather, Index, Place
+from indicial.program.ir import Affine, Expression, Flat, Gather, Index, Place
 from indicial.program.moving import moved_affine
 from indicial.program.rewrite import size_indices
 from indicial.program.sizes import Size
@@ -125,3 +134,247 @@ def expanded(torch: Torch, value: Value, dims: Sequence[str], env: Environment) 
     """The node with all these axes at their full extent."""
     node = aligned(torch, value, dims)
     return torch.spread(node, env.extents(dims))
+
+
+USUAL = 64
+"""How large a size is taken to be where nobody says."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A factor, or a divisor; a mask is one that is multiplied by choosing."""
+
+    value: Value
+    divides: bool = False
+    mask: bool = False
+    sources: tuple[Expression, ...] = ()
+    """The expressions that were multiplied, and whether more was done than to evaluate one."""
+    made: bool = True
+
+    @property
+    def dims(self) -> set[str]:
+        return set(self.value.dims)
+
+
+MANY = 16
+"""Up to so many factors every order is looked at."""
+
+
+Called = Callable[[Factor, Factor, Collection[str], Environment], Value | None]
+
+
+class Contraction:
+    """Sums of products, in one environment."""
+
+    def __init__(
+        self, torch: Torch, env: Environment, usual: dict[str, int], called: Called | None = None
+    ) -> None:
+        self.torch = torch
+        self.env = env
+        self.usual = usual
+        self.called = called
+        """What a library has a call for."""
+
+    def sum(self, factors: Sequence[Factor], summed: Collection[str]) -> Value:
+        """The product of all factors, summed over some indices."""
+        left = self._gathered([self._alone(f, factors, summed) for f in self._gathered(factors)])
+        while len(left) > 1:
+            one, two = self._cheapest(left, summed)
+            rest = [f for f in left if f is not one and f is not two]
+            outside = set(summed) - {d for f in rest for d in f.dims}
+            value = self.pair(one, two, outside & (one.dims | two.dims))
+            product = Factor(value, sources=(*one.sources, *two.sources))
+            first = min(left.index(one), left.index(two))
+            left = [*rest[:first], product, *rest[first:]]
+        (last,) = left
+        return self._total(self._plain(last), [d for d in last.value.dims if d in summed])
+
+    def _gathered(self, factors: Sequence[Factor]) -> list[Factor]:
+        """Of very many, those with the same indices as one factor: all pairs are too many to try."""
+        if len(factors) <= MANY:
+            return list(factors)
+        groups: dict[object, list[Factor]] = {}
+        for factor in factors:
+            odd = factor.mask or factor.divides
+            groups.setdefault(id(factor) if odd else frozenset(factor.dims), []).append(factor)
+        for group in groups.values():
+            while len(group) > 1:  # two by two, so that no chain is long
+                pairs = [group[at : at + 2] for at in range(0, len(group), 2)]
+                group[:] = [
+                    Factor(self.pair(pair[0], pair[1], ())) if len(pair) > 1 else pair[0]
+                    for pair in pairs
+                ]
+        return [factor for (factor,) in groups.values()]
+
+    def _alone(self, factor: Factor, factors: Sequence[Factor], summed: Collection[str]) -> Factor:
+        """Sum over what no other factor has."""
+        if factor.mask or factor.divides:
+            return factor
+        others = {d for f in factors if f is not factor for d in f.dims}
+        own = [d for d in factor.value.dims if d in summed and d not in others]
+        return Factor(self._total(factor.value, own)) if own else factor
+
+    def _total(self, value: Value, names: Sequence[str]) -> Value:
+        if not names:
+            return value
+        axes = [value.dims.index(d) for d in names]
+        kept = tuple(d for d in value.dims if d not in names)
+        return Value(self.torch.reduce("sum", value.node, sorted(axes)), kept)
+
+    def _cheapest(self, left: Sequence[Factor], summed: Collection[str]) -> tuple[Factor, Factor]:
+        def cost(pair: tuple[Factor, Factor]) -> tuple[float, float]:
+            one, two = pair
+            rest = {d for f in left if f not in pair for d in f.dims}
+            union = one.dims | two.dims
+            result = {d for d in union if d not in summed or d in rest}
+            # A mask or a divisor goes to a factor, not to another of its kind.
+            early = all(factor.mask or factor.divides for factor in pair)
+            work = self._volume(union) + (math.inf if early else 0)
+            # What is multiplied must be read and what results must be written.
+            return work, self._volume(result) - self._volume(one.dims) - self._volume(two.dims)
+
+        return min(combinations(left, 2), key=cost)
+
+    def _volume(self, dims: Collection[str]) -> float:
+        return math.prod(self._size(self.env.ranges[d].extent) for d in dims)
+
+    def _size(self, size: Size) -> int:
+        if size.number is not None:
+            return int(size.number)
+        names = {n: self.usual.get(n, USUAL) for n in size.names}
+        depths = dict.fromkeys(size.names, 1)
+        try:
+            return max(1, size.value(names, depths))
+        except (KeyError, ValueError):
+            return USUAL
+
+    # ---- two factors ----
+
+    def pair(self, one: Factor, two: Factor, summed: Collection[str]) -> Value:
+        if one.mask or one.divides:
+            one, two = two, one
+        if one.value.node.kind == NUMBER:
+            one, two = (two, one) if not two.divides else (one, two)
+        if two.mask:
+            masked = self._masked(one, two)
+            return self._total(masked, [d for d in masked.dims if d in summed])
+        common = one.dims & two.dims & set(summed)
+        if not common or two.divides:
+            product = self._times(self._plain(one), two.value, "/" if two.divides else "*")
+            return self._total(product, [d for d in product.dims if d in summed])
+        product = self._product(self._plain(one), two.value, common)
+        found = self.called(one, two, common, self.env) if self.called is not None else None
+        if found is None:
+            return product
+        order = [found.dims.index(d) for d in product.dims]
+        return Value(self.torch.permute(found.node, order), product.dims)
+
+    def _plain(self, factor: Factor) -> Value:
+        if factor.mask:
+            return Value(self.torch.floating(factor.value.node), factor.value.dims)
+        if factor.divides:
+            one = Value(self.torch.graph.literal(1))
+            return self._times(one, factor.value, "/")
+        return factor.value
+
+    def _masked(self, one: Factor, mask: Factor) -> Value:
+        value = self._plain(one)
+        dims = merged([value, mask.value], self.env)
+        nodes = [aligned(self.torch, v, dims) for v in (mask.value, value)]
+        zero = self.torch.graph.literal(0)
+        where = self.torch.where(nodes[0], nodes[1], zero, self.env.extents(dims))
+        return Value(where, dims)
+
+    def _times(self, a: Value, b: Value, sign: str) -> Value:
+        return combined(self.torch, sign, a, b, self.env, "product")
+
+    def _product(self, a: Value, b: Value, summed: Collection[str]) -> Value:
+        both = [d for d in a.dims if d in b.dims and d not in summed]
+        if set(a.dims) == set(b.dims):
+            return self._total(self._times(a, b, "*"), [d for d in a.dims if d in summed])
+        if not both:
+            if (self._weight(b), len(a.dims)) < (self._weight(a), len(b.dims)):
+                a, b = b, a
+            linear = self._linear(a, b, summed)
+            if linear is not None:
+                return linear
+        order = list(self.env.ranges)
+        rows, columns = ([order.index(d) for d in v.dims if d not in both] for v in (a, b))
+        if both and rows > columns:
+            a, b = b, a  # so that the result has its axes as the left side has them
+        return self._matmul(a, b, both, summed) or self._einsum(a, b, summed)
+
+    def _weight(self, value: Value) -> bool:
+        """Whether it lacks the outermost index, that of the batch."""
+        return next(iter(self.env.ranges), None) not in value.dims
+
+    def _linear(self, a: Value, b: Value, summed: Collection[str]) -> Value | None:
+        """`F.linear(a, b)`: the summed axes last in a, and first or last in b."""
+        torch = self.torch
+        order = [d for d in a.dims if d in summed]
+        if list(a.dims[-len(order) :]) != order:
+            return None
+        out = [d for d in b.dims if d not in summed]
+        count = len(order)
+        x = torch.flatten(a.node, a.node.rank - count, a.node.rank - 1)
+        kept = a.dims[:-count]
+        shape = [*self.env.extents(kept), math.prod(self.env.extents(out), start=Size.of(1))]
+        if list(b.dims) == [*out, *order]:
+            w = torch.flatten(b.node, len(out), b.node.rank - 1)
+            w = torch.flatten(w, 0, len(out) - 1)
+            if not out:
+                return self._vector(x, w, kept)
+            node = torch.graph.make("F.linear", x, w, shape=shape, hint="product")
+        elif list(b.dims) == [*order, *out]:
+            w = torch.flatten(b.node, count, b.node.rank - 1)
+            w = torch.flatten(w, 0, count - 1)
+            node = self._at(x, w, shape)
+        else:
+            return None
+        if len(out) > 1:
+            node = torch.unflatten(node, len(kept), self.env.extents(out))
+        return Value(node, (*kept, *out))
+
+    def _vector(self, x: Node, w: Node, kept: tuple[str, ...]) -> Value:
+        shape = self.env.extents(kept)
+        return Value(self._at(x, w, shape), kept)
+
+    def _at(self, x: Node, w: Node, shape: Sequence[Size]) -> Node:
+        return self.torch.graph.binary("@", x, w, shape, "product")
+
+    def _matmul(
+        self, a: Value, b: Value, both: Sequence[str], summed: Collection[str]
+    ) -> Value | None:
+        """`a @ b` where the axes that both keep come first, and in one order."""
+        if len(summed) != 1 or not both:
+            return None
+        (inner,) = summed
+        count = len(both)
+        if list(a.dims[:count]) != list(both) or list(b.dims[:count]) != list(both):
+            return None
+        if len(a.dims) != count + 2 or len(b.dims) != count + 2:
+            return None
+        x = a.node if a.dims[-1] == inner else self.torch.turned(a.node)
+        y = b.node if b.dims[-2] == inner else self.torch.turned(b.node)
+        rows = next(d for d in a.dims[count:] if d != inner)
+        columns = next(d for d in b.dims[count:] if d != inner)
+        dims = (*both, rows, columns)
+        return Value(self._at(x, y, self.env.extents(dims)), dims)
+
+    def _einsum(self, a: Value, b: Value, summed: Collection[str]) -> Value:
+        union = dict.fromkeys((*a.dims, *b.dims))
+        dims = tuple(d for d in self.env.ranges if d in union and d not in summed)
+        letters = _letters(union)
+        left, right, result = ("".join(letters[d] for d in v) for v in (a.dims, b.dims, dims))
+        node = self.torch.einsum(a.node, b.node, (left, right, result), self.env.extents(dims))
+        return Value(node, dims)
+
+
+def _letters(names: Collection[str]) -> dict[str, str]:
+    """A letter for each index, its own if nobody else has it."""
+    found: dict[str, str] = {}
+    for name in names:
+        wanted = name[0].lower() if name[0].lower() in ascii_letters else ""
+        free = [c for c in (wanted, *ascii_letters) if c and c not in found.values()]
+        found[name] = free[0]
+    return found

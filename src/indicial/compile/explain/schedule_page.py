@@ -55,7 +55,7 @@ from indicial.compile.native.routine import Native, Part, Stretch, Tiled
 from indicial.compile.native.stages import Fused, Matmul, Nested, Output, Single, flat, stages
 from indicial.compile.native.tiles import tiling
 from indicial.compile.passes.forms import Distribution, Reduction
-from indicial.compile.planned import Planned, planned
+from indicial.compile.pipeline import Planned, planned
 from indicial.compile.schedule.plan import Call, Loop, Plan, Step
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.explain.explain import heading
@@ -366,7 +366,7 @@ def _softmaxes(
     finding: Finding, statement: Statement, statements: Sequence[Statement]
 ) -> list[Statement]:
     """The distributions that a call computes along with what reads them."""
-    if finding.pattern not in (ATTENTION.name, CROSS_ENTROPY.name):
+    if finding.pattern not in (ATTENTION, CROSS_ENTROPY):
         return []
     read = statement.body.tensors()
     return [s for s in statements if s.target in read and isinstance(s.body, Softmax)]
@@ -376,7 +376,7 @@ def _statement(finding: Finding, statements: Sequence[Statement]) -> Statement |
     """The equation in which something was found: of several for one tensor, the one that fits."""
     own = [s for s in statements if s.target == finding.tensor]
     gathers = [s for s in own if any(read.looks_up for read in s.body.every(Read))]
-    if finding.pattern == EMBEDDING.name:
+    if finding.pattern == EMBEDDING:
         return gathers[0] if gathers else None
     rest = [s for s in own if s not in gathers] or own
     return rest[-1] if rest else None

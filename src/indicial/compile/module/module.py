@@ -391,10 +391,8 @@ ProgramModule._ensure._dynamo_marked_constant = True  # type: ignore[attr-define
 
 def torch_source(code: Code, want: Sequence[str] | None = None) -> str:
     """The text that a module runs in evaluation mode, without lengths."""
-    from indicial.compile.emit.source import emit
-    from indicial.compile.planned import planned
+    from indicial.compile.pipeline import emitted
 
     code = one_length(code)
     names = tuple(want) if want is not None else wanted(code)
-    ready = planned(code, names)
-    return emit(ready.code, ready.plan, names).text
+    return emitted(code, names).text

@@ -4,7 +4,8 @@ runnable(code, Key(("h",)))             source, and what it needs to be called
 wanted(code)                            ("h",), what the program computes in the end
 
 Only making it imports the passes and the emitter: they take longer to import than a stored text
-takes to read.
+takes to read. Compilers work from the moment on at which it is known what for: first at the products
+that all kernels use, then at the kernels, while the source is written, then at those of their gradients.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ import torch
 from indicial.compile.emit.running import Source
 from indicial.compile.ground.stored import key_of, stored
 from indicial.compile.native import toolchain
+from indicial.compile.schedule.plan import Call
 from indicial.program.ir import Code
+from indicial.program.meaning.differing import dependent
+from indicial.program.rewrite import tensors_read
 
 Starter = Callable[..., None]
 
@@ -35,6 +39,19 @@ class Expected:
         """Have kernels compiled, or loaded, in the background."""
         for start in starts:
             start(self.dtype, self.sizes, self.ragged)
+
+    def start_gradients(self, code: Code, calls: Iterable[Call]) -> None:
+        """Gradients of parameters will be asked for; if not, some kernels are compiled in vain.
+
+        Those of the last loop are asked for first. It is also the largest in most models, and what
+        takes longest should not begin last.
+        """
+        owned = frozenset(n for n, tensor in code.tensors.items() if tensor.role == "parameter")
+        changing = dependent(code, owned)
+        for call in reversed(list(calls)):
+            if call.expect is not None:
+                needed = [n for n, piece in enumerate(call.arguments) if piece.tensor in changing]
+                call.expect(self.dtype, self.sizes, self.ragged, needed)
 
 
 class Key(NamedTuple):
@@ -66,17 +83,37 @@ class Runnable:
 
 
 def runnable(code: Code, key: Key, expected: Expected | None = None) -> Runnable:
-    """What runs; where calls are `expected`, its kernels are made ready for them."""
-
-    def make() -> Runnable:
-        from indicial.compile.module.making import make_runnable
-
-        return make_runnable(code, key, expected)
-
-    found = stored(("runnable", key_of(code), *key, toolchain.available()), make)
+    """What runs; where calls are `expected`, its kernels are made ready for them in the background."""
+    asked = ("runnable", key_of(code), *key, toolchain.available())
+    found = stored(asked, lambda: _made(code, key, expected))
     if expected is not None:
         expected.start(found.starts)
     return found
+
+
+def _made(code: Code, key: Key, expected: Expected | None) -> Runnable:
+    """The same, made through all passes."""
+    from indicial.compile.emit.source import emit
+    from indicial.compile.native import products
+    from indicial.compile.native.kernel import REALS
+    from indicial.compile.pipeline import planned
+    from indicial.compile.schedule.schedule import needed, schedule
+
+    want, (ragged, draws, empty) = key.want, map(frozenset, key[1:])
+    walks = any(loop.kind == "scanned" for loop in schedule(code, want).loops())
+    if walks and expected is not None and expected.dtype in REALS and toolchain.available():
+        products.start(REALS[expected.dtype])
+    ready = planned(code, want, draws, ragged)
+    starts = tuple(call.start for call in ready.plan.calls() if call.start is not None)
+    if expected is not None:
+        expected.start(starts)
+    source = emit(ready.code, ready.plan, want, ragged=ragged, draws=draws, empty=empty)
+    if expected is not None and torch.is_grad_enabled():
+        expected.start_gradients(ready.code, ready.plan.calls())
+    inputs = [tensor.name for tensor in code.tensors.values() if tensor.role == "input"]
+    reads = frozenset(tensors_read(needed(code, want)))
+    apart = frozenset(dependent(code, frozenset([*inputs, *draws]), ragged))
+    return Runnable(source, starts, walks, reads, apart)
 
 
 def wanted(code: Code) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from indicial.compile.emit.running import Source
 from indicial.compile.emit.source import emit
-from indicial.compile.ground.encoding import Packed
+from indicial.compile.ground.stored import Packed
 from indicial.compile.native.projections import (
     Gathered,
     Outer,

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from indicial.compile.emit.doubling import Alone, Doubling, sizes_of
-from indicial.compile.ground.encoding import Packed
+from indicial.compile.ground.stored import Packed
 from indicial.compile.native.arranging import arranged
 from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.native.routine import Routine

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from indicial.compile.ground.encoding import Packed
-from indicial.compile.ground.stored import stored
+from indicial.compile.ground.stored import Packed, stored
 from indicial.compile.native.routine import Routine
 from indicial.compile.passes.scan import Members, Scan, Unsupported
 from indicial.program.ir import Code

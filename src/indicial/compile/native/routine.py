@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from indicial.compile.emit.running import Source
-from indicial.compile.ground.encoding import Packed
-from indicial.compile.ground.stored import stored
+from indicial.compile.ground.stored import Packed, stored
 from indicial.compile.native.kernel import PARTS, REALS, Kernel, memory, row
 from indicial.compile.native.projections import Gathered, Outer, Outers, Projection
 from indicial.compile.schedule.plan import Loop

@@ -19,10 +19,9 @@ from functools import partial
 
 from indicial.compile.passes.algebra import ONE, ZERO, both, compare, times
 from indicial.compile.passes.new_tensors import Scope, derived_name, indices_of, laid_out
-from indicial.compile.passes.rowwise import Rows, rowwise
-from indicial.compile.passes.scan import Unsupported, varying
+from indicial.compile.passes.scan import Rows, Unsupported, rowwise, varying
 from indicial.compile.passes.taking_apart import factors_of
-from indicial.compile.schedule.plan import Loop, Plan, Run, Step
+from indicial.compile.schedule.plan import Plan, Run
 from indicial.program.cost.conditions import conjuncts
 from indicial.program.ir import (
     COMPARISONS,
@@ -43,7 +42,7 @@ from indicial.program.ir import (
     Statement,
     index_at,
 )
-from indicial.program.moving import Unmovable, indices_at, moved
+from indicial.program.moving import Unmovable, definition, moved
 from indicial.program.rewrite import (
     free_in_place,
     free_indices,
@@ -66,7 +65,11 @@ class Choice:
 def with_choices(code: Code, plan: Plan, want: Collection[str]) -> tuple[Code, tuple[Choice, ...]]:
     """The program with every sum of few terms taken apart, and these sums."""
     fixed: dict[int, frozenset[str]] = {}
-    _fixings(plan.steps, (), fixed)
+    """By statement outside loops over time, the indices that loops fix."""
+    for step, around in plan.walk():
+        if isinstance(step, Run) and all(loop.kind != "scanned" for loop in around):
+            found = filter(None, (loop.fixed(step.statement) for loop in around))
+            fixed[step.statement.number] = frozenset(index for index, _ in found)
     by_number = {s.number: s for s in code.statements}
     choices = _Choices(
         code, frozenset(want), {by_number[key].target: f for key, f in fixed.items()}
@@ -75,18 +78,6 @@ def with_choices(code: Code, plan: Plan, want: Collection[str]) -> tuple[Code, t
         if by_number[key].guard is None:
             choices.take_apart(by_number[key], fixed[key])
     return choices.code, tuple(choices.found)
-
-
-def _fixings(
-    steps: Sequence[Step], around: tuple[Loop, ...], into: dict[int, frozenset[str]]
-) -> None:
-    """By statement outside loops over time, the indices that loops fix."""
-    for step in steps:
-        if isinstance(step, Run):
-            found = [loop.fixed(step.statement) for loop in around]
-            into[step.statement.number] = frozenset(index for index, _ in filter(None, found))
-        elif isinstance(step, Loop) and step.kind != "scanned":
-            _fixings(step.steps, (*around, step), into)
 
 
 class _Choices:
@@ -254,24 +245,12 @@ def _support(
                 return part and (part[0], False)
             return compare(Reduce("sum", indices, None, part[0]), "≠", ZERO), False
         case Read(tensor, places) if tensor not in seen and index in map(index_at, places):
-            definition = _definition(code, node)
-            if definition is None:
+            known = definition(code, node)
+            if known is None:
                 return None
-            part = _support(code, definition, index, seen | {tensor})
+            part = _support(code, known, index, seen | {tensor})
             return part and ((compare(node, "≠", ZERO), True) if part[1] else part)
     return None
-
-
-def _definition(code: Code, read: Read) -> Expression | None:
-    """What an equation without conditions says of an element."""
-    statements = code.of(read.tensor)
-    if len(statements) != 1 or statements[0].guard is not None:
-        return None
-    places = indices_at(statements[0], read.places)
-    try:
-        return None if places is None else moved(statements[0].body, places)
-    except Unmovable:
-        return None
 
 
 class _Apart:

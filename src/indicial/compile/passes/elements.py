@@ -328,26 +328,8 @@ class Elements:
         for earlier in self.statements[statement.target]:
             if earlier is statement:
                 break
-            conditions.append(_not(self.match(earlier, statement)))
+            conditions.append(_not(overlap(earlier, statement)))
         return both(*conditions)
-
-    def match(self, earlier: ir.Statement, statement: ir.Statement) -> ir.Expression | None:
-        """That a statement defines what another one does, in the indices of the other."""
-        for one, two in zip(earlier.left, statement.left, strict=True):
-            if (
-                isinstance(one, ir.Affine)
-                and isinstance(two, ir.Affine)
-                and surely_apart(one, earlier.scope, two, statement.scope)
-            ):
-                return ZERO
-        solution = solve(earlier.left, earlier.indices, statement.left, statement.indices)
-        if solution is None:
-            return ZERO
-        guard = None if earlier.guard is None else moved(earlier.guard, solution.places)
-        condition = both(*solution.equations, *solution.bounds.values(), guard)
-        if solution.summed:
-            condition = compare(ir.Reduce("sum", solution.summed, condition, ONE), ">", ZERO)
-        return condition
 
     # ---- what flows to them ----
 
@@ -410,6 +392,25 @@ class Elements:
             ):
                 return self.vanishes(asked, index)
         return False
+
+
+def overlap(earlier: ir.Statement, statement: ir.Statement) -> ir.Expression | None:
+    """That a statement defines what another one does, in the indices of the other."""
+    for one, two in zip(earlier.left, statement.left, strict=True):
+        if (
+            isinstance(one, ir.Affine)
+            and isinstance(two, ir.Affine)
+            and surely_apart(one, earlier.scope, two, statement.scope)
+        ):
+            return ZERO
+    solution = solve(earlier.left, earlier.indices, statement.left, statement.indices)
+    if solution is None:
+        return ZERO
+    guard = None if earlier.guard is None else moved(earlier.guard, solution.places)
+    condition = both(*solution.equations, *solution.bounds.values(), guard)
+    if solution.summed:
+        condition = compare(ir.Reduce("sum", solution.summed, condition, ONE), ">", ZERO)
+    return condition
 
 
 def _settled(

@@ -42,7 +42,8 @@ def hoist(code: ir.Code, plan: Plan, whole: bool = False) -> ir.Code:
         if whole and not any(loop.kind == "scanned" for loop in nest[:-1]):
             nest_of |= {s.number: nest for s in nest[-1].statements()}
         elif not whole:
-            nest_of |= {s.number: nest for s in _own(nest[-1])}
+            own = [step for step in nest[-1].steps if isinstance(step, Run)]
+            nest_of |= {step.statement.number: nest for step in own}
     tensors = dict(code.tensors)
     statements: list[ir.Statement] = []
     for statement in code.statements:
@@ -64,13 +65,6 @@ def nests(plan: Plan) -> Iterator[Nest]:
     for step, around in plan.walk():
         if isinstance(step, Loop) and step.kind == "scanned":
             yield (*around, step)
-
-
-def _own(loop: Loop) -> Iterator[ir.Statement]:
-    """The statements of a loop that are not in a loop inside it."""
-    for step in loop.steps:
-        if isinstance(step, Run):
-            yield step.statement
 
 
 def same_round(nest: Nest, statement: ir.Statement, read: ir.Read) -> bool:

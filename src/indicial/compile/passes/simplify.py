@@ -1,5 +1,7 @@
 """Small passes from Code to Code; what each does is shown first.
 
+Constants become numbers, and dropout that nobody draws becomes 1.
+
 An elementwise equation that one other reads, at its own place, is written into that one.
 
 R^{in}[t,j] = p[t,j] - B[j],  R[t,j] = tanh(q[t,j] + R^{in}[t,j])
@@ -46,6 +48,28 @@ from indicial.compile.schedule.schedule import needs
 from indicial.program import ir
 from indicial.program.moving import moved
 from indicial.program.rewrite import rebuild, with_reads
+
+
+def simplified(code: ir.Code, draws: Collection[str] = ()) -> ir.Code:
+    """The program with its constants as numbers, and without the dropout that nobody draws."""
+    ones = {d.tensor for d in code.draws if d.distribution == "dropout"} - set(draws)
+
+    def leaf(node: ir.Expression) -> ir.Expression:
+        if isinstance(node, ir.Read) and node.tensor in ones:
+            return ir.Constant(1.0, span=node.span)
+        if isinstance(node, ir.Read) and not node.places:
+            value = code.constants.get(node.tensor)
+            if isinstance(value, int | float):
+                return ir.Constant(float(value), span=node.span)
+        if isinstance(node, ir.Apply) and node.function == "*":
+            rest = tuple(a for a in node.arguments if a != ir.Constant(1.0))
+            if len(rest) == 1:
+                return rest[0]
+            return replace(node, arguments=rest) if rest else ir.Constant(1.0)
+        return node
+
+    again = partial(rebuild, leaf=leaf)
+    return replace(code, statements=tuple(s.rebuild(again) for s in code.statements))
 
 
 def inlined(code: ir.Code, names: Collection[str]) -> ir.Code:
@@ -132,7 +156,8 @@ def shared(code: ir.Code) -> ir.Code:
         alone = len(code.of(statement.target)) == 1
         plain = all(isinstance(p, ir.Affine) and len(p.terms) == 1 for p in statement.left)
         if alone and plain and statement.guard is None and not isinstance(statement.body, ir.Read):
-            key = (statement.left, statement.indices, statement.body, _axes(code, statement.target))
+            axes = tuple(axis.range for axis in code.tensors[statement.target].axes)
+            key = (statement.left, statement.indices, statement.body, axes)
             if key in first:
                 places = tuple(p for p in statement.left if isinstance(p, ir.Affine))
                 statement = replace(statement, body=ir.Read(first[key].target, places))
@@ -140,10 +165,6 @@ def shared(code: ir.Code) -> ir.Code:
                 first[key] = statement
         result.append(statement)
     return replace(code, statements=tuple(result))
-
-
-def _axes(code: ir.Code, name: str) -> tuple[object, ...]:
-    return tuple(axis.range for axis in code.tensors[name].axes)
 
 
 def split(code: ir.Code) -> ir.Code:

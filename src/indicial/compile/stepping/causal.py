@@ -164,7 +164,7 @@ def causal(code: ir.Code, walk: Walk, outputs: Collection[str]) -> Causal:
         bounded = _with_demands(code, walk, axes, set(outputs))
         found = reads(bounded, walk, axes)
         try:
-            _check_whole(bounded, axes, found)
+            _check_whole(axes, found)
             earliest = _earliest(walk, axes, found)
         except LookAhead as error:
             refused = refused or error
@@ -231,7 +231,7 @@ def _ended(statement: ir.Statement, axis: int, walked: int, reach: int) -> ir.St
     return replace(statement, guard=joined([*known, condition]))
 
 
-def _check_whole(code: ir.Code, axes: dict[str, int], found: Iterable[Edge]) -> None:
+def _check_whole(axes: dict[str, int], found: Iterable[Edge]) -> None:
     """What has no step of its own cannot be read before the end."""
     for edge in found:
         if edge.statement.target not in axes:

@@ -26,12 +26,12 @@ from functools import cached_property, partial
 
 import torch
 
-from indicial.compile.emit.lift import simplified
 from indicial.compile.emit.running import differentiating
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.passes.new_tensors import over
-from indicial.compile.planned import planned
-from indicial.compile.schedule.plan import Around, Call, Loop, Piece, Plan, Run, Step
+from indicial.compile.passes.simplify import simplified
+from indicial.compile.pipeline import emitted
+from indicial.compile.schedule.plan import Around, Call, Loop, Piece, Run, Step
 from indicial.compile.schedule.schedule import schedule
 from indicial.compile.stepping.causal import Causal, Walk, causal, unknown_end, with_keys
 from indicial.compile.stepping.moment import Ago, Many, Moment, Slots, long_axis, without
@@ -116,7 +116,7 @@ def derive(
         verified(beginning),
         verified(_step(found, slots, step, count, kept, ragged)),
         count,
-        tuple(n for n in walk.inputs if _needs(found, slots, step, n)),
+        tuple(n for n in walk.inputs if _needs(slots, step, n)),
         tuple(sorted(kept)),
         tuple(slots.ago.values()),
         tuple(slots.many.values()),
@@ -140,7 +140,7 @@ def _begun(code: ir.Code, name: str) -> bool:
     return role in ("input", "defined")
 
 
-def _needs(found: Causal, slots: Slots, step: Moment, name: str) -> bool:
+def _needs(slots: Slots, step: Moment, name: str) -> bool:
     kept = {*slots.many, *(tensor for tensor, _ in slots.ago)}
     return name in tensors_read(step.statements) or name in kept
 
@@ -295,8 +295,7 @@ def beginning(stepping: Stepping, ragged: frozenset[str]) -> Text:
     defined = {statement.target for statement in stepping.beginning.statements}
     names = [*stepping.begun.values(), *stepping.kept, *stepping.early]
     want = tuple(dict.fromkeys(name for name in names if name in defined))
-    ready = planned(stepping.beginning, want, (), ragged)
-    return Text(emit(ready.code, ready.plan, want, ragged=ragged), want)
+    return Text(emitted(stepping.beginning, want, ragged), want)
 
 
 def step(stepping: Stepping, ragged: frozenset[str], *, pure: bool, own: bool = False) -> Text:
@@ -327,14 +326,9 @@ def step(stepping: Stepping, ragged: frozenset[str], *, pure: bool, own: bool = 
         there = partial(append_each, stepping.count, stepping.base(many))
         return _append(step.statement, many, around, there)
 
-    plan = _stacked(code, schedule(code, want)).exchanged(appended_there)
+    # No loop of a step goes along the input: what it is handed only looks as if it told sizes.
+    plan = schedule(code, want, ()).exchanged(appended_there)
     return Text(emit(code, plan, want, ragged=ragged), want)
-
-
-def _stacked(code: Code, plan: Plan) -> Plan:
-    """No loop of a step goes along the input: what it is handed only looks as if it told sizes."""
-    same = [[statement] for statement in code.statements]
-    return plan.rebuild(code.statements, same, lambda loop: replace(loop, kind="stacked"))
 
 
 # ---- in place ----

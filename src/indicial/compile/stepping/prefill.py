@@ -17,11 +17,10 @@ from functools import cached_property
 
 import torch
 
-from indicial.compile.emit.running import differentiating
-from indicial.compile.emit.source import Source, emit
+from indicial.compile.emit.running import Source, differentiating
 from indicial.compile.module.call import own_precision
 from indicial.compile.passes.new_tensors import over
-from indicial.compile.planned import planned
+from indicial.compile.pipeline import emitted
 from indicial.compile.schedule.schedule import ScheduleError, needed
 from indicial.compile.stepping.codes import Stepping
 from indicial.compile.stepping.given import ManySteps
@@ -53,10 +52,9 @@ class Prefill:
         if code is None or any(len(walk.axes(code.tensors[name])) > 1 for name in self.tensors):
             return None  # `α[t_1,t_2]` is longer at every step
         try:
-            ready = planned(code, self.tensors, (), self.ragged, {walk.size, *self.ragged})
+            return emitted(code, self.tensors, self.ragged, {walk.size, *self.ragged})
         except ScheduleError:
             return None
-        return emit(ready.code, ready.plan, self.tensors, ragged=self.ragged)
 
     # ---- the pass ----
 

@@ -1,4 +1,9 @@
-"""Blocks of a text with some nodes replaced, and all that is made of them made again.
+"""Linear maps in the text: with a bias, several of one operand as one, with a ReLU in place.
+
+F.linear(x, W) + b                                      F.linear(x, W, b)
+F.linear(x, W) - b                                      F.linear(x, W, -b)
+A + F.linear(x, W) - b                                  A + F.linear(x, W, -b)
+F.linear(x, W.flatten(0, 1)).unflatten(2, (K, I)) + b   F.linear(x, …, b.flatten()).unflatten(…)
 
 Linear maps of one operand become one: query, key and value in one product.
 
@@ -9,19 +14,10 @@ Linear maps of one operand become one: query, key and value in one product.
 The gradient of the operand is one product as well, instead of a sum of three. Weights are taken
 together only if they are there before the operand is: parameters, and views of them.
 
-The ReLU of a linear map is taken in the memory of the map.
-
-F.relu(F.linear(M, W_1, b))     linear_relu(M, W_1, b)
+F.relu(F.linear(M, W_1, b))     linear_relu(M, W_1, b), in the memory of the map
 
 Neither gradient reads what is overwritten. What a map of three axes returns is a view for autograd,
 and changing a view is recorded as copies; so the helper multiplies rows and puts the axes back.
-
-Blocks of a text → the same with library calls where patterns find them, and what they found.
-
-    α = F.softmax(Query @ Key.mT / math.sqrt(I), -1)
-    h = α @ Value                                        →  h = F.scaled_dot_product_attention(…)
-
-A name whose value nobody reads any more is not printed, so α goes.
 """
 
 from __future__ import annotations
@@ -29,19 +25,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from indicial.compile.emit.calls import (
-    ATTENTION,
-    CROSS_ENTROPY,
-    EMBEDDING,
-    Finding,
-    Found,
-    Pattern,
-    Surroundings,
-    only,
-)
-from indicial.compile.emit.convolution import CONVOLUTION
+from indicial.compile.emit.calls import BIAS, EMBEDDING, MERGED, Finding
 from indicial.compile.emit.nodes import INDEXED, NUMBER, Graph, Listed, Node
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.printing import (
@@ -54,8 +40,9 @@ from indicial.compile.emit.printing import (
     live_uses,
     roots,
 )
-from indicial.compile.emit.units import BIAS, GELU, LAYER_NORM
 from indicial.program.sizes import Size
+
+LINEAR = "F.linear"
 
 
 class Rebuilder(ABC):
@@ -100,8 +87,87 @@ class Rebuilder(ABC):
         return self.became[node]
 
 
-MERGED = "one product for several"
-LINEAR = "F.linear"
+@dataclass(frozen=True)
+class _Sum:
+    """`rest + product ± offset`; the product is `inner`, perhaps with its last axis taken apart."""
+
+    product: Node
+    inner: Node
+    offset: Node
+    minus: bool
+    rest: Node | None = None
+
+
+def biased(block: Block, torch: Torch, names: Collection[str]) -> tuple[Block, list[Finding]]:
+    """The block with biases in their maps, and where word vectors are looked up, which is only told."""
+    rewriter = _Biased(torch, live_uses(block), names)
+    return rewriter.block(block), rewriter.findings
+
+
+class _Biased(Rebuilder):
+    def __init__(self, torch: Torch, uses: Counter[Node], names: Collection[str]) -> None:
+        super().__init__(torch.graph)
+        self.torch = torch
+        self.uses = uses
+        self.names = names
+        self.findings: list[Finding] = []
+        self.tensor = ""
+
+    def assign(self, item: Assign) -> Assign | None:
+        self.tensor = item.tensor
+        if item.key is None and self.uses[item.node] == 0:
+            return None
+        return super().assign(item)
+
+    def made(self, node: Node) -> Node | None:
+        found = self.sum(node) if BIAS in self.names else None
+        if found is not None:
+            self.findings.append(Finding(BIAS, "linear", self.tensor))
+            return self.built(found)
+        if node.operation == EMBEDDING and EMBEDDING in self.names:
+            self.findings.append(Finding(EMBEDDING, EMBEDDING, self.tensor))
+        return None
+
+    def sum(self, node: Node) -> _Sum | None:
+        minus = node.operation == "-"
+        if node.operation not in ("+", "-") or len(node.operands) < 2:
+            return None
+        one, two = node.arguments
+        for total, offset in ((one, two),) if minus else ((one, two), (two, one)):
+            found = self.fits(total, offset, minus)
+            if found is not None:
+                return found
+            if total.operation == "+" and self.uses[total] <= 1:
+                a, b = total.arguments
+                for rest, product in ((a, b), (b, a)):
+                    found = self.fits(product, offset, minus)
+                    if found is not None and rest.shape == total.shape:
+                        return replace(found, rest=rest)
+        return None
+
+    def fits(self, product: Node, offset: Node, minus: bool) -> _Sum | None:
+        inner = product.arguments[0] if product.operation == ".unflatten" else product
+        if inner.operation != LINEAR or len(inner.operands) > 2:
+            return None
+        split = product.rank - inner.rank
+        if self.uses[inner] > 1 or self.uses[product] > 1 or offset.rank != 1 + split:
+            return None
+        same = offset.shape == product.shape[-1 - split :]
+        return _Sum(product, inner, offset, minus) if same else None
+
+    def built(self, found: _Sum) -> Node:
+        torch, inner, product = self.torch, found.inner, found.product
+        flat = torch.flatten(self.node(found.offset), 0, found.offset.rank - 1)
+        if found.minus:
+            flat = torch.graph.prefix("-", flat)
+        x, w = map(self.node, inner.arguments)
+        linear = torch.graph.make(LINEAR, x, w, flat, shape=inner.shape, hint="product")
+        if product is not inner:
+            linear = torch.unflatten(linear, inner.rank - 1, product.shape[inner.rank - 1 :])
+        if found.rest is None:
+            return linear
+        rest = self.node(found.rest)
+        return torch.graph.binary("+", rest, linear, rest.shape)
 
 
 def merged(block: Block, torch: Torch, parameters: Collection[str]) -> tuple[Block, list[Finding]]:
@@ -204,9 +270,6 @@ def _nodes(block: Block) -> list[tuple[Node, str]]:
     return list(found.values())
 
 
-IN_PLACE = "ReLU in place"
-
-
 def in_place(block: Block, torch: Torch) -> Block:
     """The block with such calls where nobody else reads the map."""
     return _InPlace(torch, live_uses(block)).block(block)
@@ -219,8 +282,8 @@ class _InPlace(Rebuilder):
         self.uses = uses
 
     def made(self, node: Node) -> Node | None:
-        linear = only("F.relu", node)
-        if linear is None or linear.operation != LINEAR:
+        linear = node.arguments[0] if node.operation == "F.relu" else node
+        if node is linear or linear.operation != LINEAR:
             return None
         if linear.rank < 2 or self.uses[linear] != 1:
             return None
@@ -228,45 +291,3 @@ class _InPlace(Rebuilder):
         return self.torch.helper(
             "linear_relu", *operands, shape=node.shape, kind=node.kind, hint=node.hint
         )
-
-
-PATTERNS = (ATTENTION, LAYER_NORM, CROSS_ENTROPY, GELU, BIAS, EMBEDDING)
-NAMES = frozenset({CONVOLUTION, IN_PLACE, MERGED, *(pattern.name for pattern in PATTERNS)})
-"""All patterns; a convolution is found while the text is made, by its indices."""
-
-
-def recognise(
-    block: Block, torch: Torch, names: Collection[str] = NAMES
-) -> tuple[Block, list[Finding]]:
-    """The block with calls, and the findings in the order of the text."""
-    patterns = [pattern for pattern in PATTERNS if pattern.name in names]
-    rewriter = _Recogniser(torch, live_uses(block), patterns)
-    return rewriter.block(block), rewriter.findings
-
-
-class _Recogniser(Rebuilder):
-    def __init__(self, torch: Torch, uses: Counter[Node], patterns: Sequence[Pattern]) -> None:
-        super().__init__(torch.graph)
-        self.around = Surroundings(torch, uses)
-        self.patterns = patterns
-        self.findings: list[Finding] = []
-        self.tensor = ""
-
-    def assign(self, item: Assign) -> Assign | None:
-        self.tensor = item.tensor
-        if item.key is None and self.around.uses[item.node] == 0:
-            return None
-        return super().assign(item)
-
-    def made(self, node: Node) -> Node | None:
-        if not node.arguments:
-            return node
-        for pattern in self.patterns:
-            found = pattern.match(node, self.around)
-            if found is None:
-                continue
-            reason = "" if isinstance(found, Found) else found.reason
-            self.findings.append(Finding(pattern.name, pattern.call, self.tensor, reason))
-            if isinstance(found, Found):
-                return found.build(self.node)
-        return None

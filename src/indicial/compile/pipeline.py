@@ -1,4 +1,4 @@
-"""All passes in order: from a checked program to the plan that is emitted.
+"""All passes in order: from a checked program to the plan that is emitted, and to its text.
 
 through         logarithms of names are taken in the equations of those names
 simplified      dropout that nobody draws is 1
@@ -16,16 +16,16 @@ With `INDICIAL_VERIFY=1` each of these codes is looked at, and those of recurren
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from indicial.compile.emit.dispatch import with_dispatch
 from indicial.compile.emit.doubling import with_doubling
-from indicial.compile.emit.lift import simplified
+from indicial.compile.emit.source import Source, emit
 from indicial.compile.native import toolchain
 from indicial.compile.passes.choices import Choice, with_choices
 from indicial.compile.passes.hoist import hoist
+from indicial.compile.passes.simplify import simplified
 from indicial.compile.schedule.fuse import fused
 from indicial.compile.schedule.plan import Loop, Plan, Run
 from indicial.compile.schedule.schedule import schedule
@@ -59,61 +59,70 @@ def planned(
     `told` are the sizes of data, where the inputs have others besides.
     """
     simple = verified(simplified(verified(through(code)), draws))
-    whole = schedule(simple, want, told)
-    if any(_is_nested(loop) for loop in whole.loops()) and not _no_kernels(code):
-        with contextlib.suppress(_NotWhole):
-            return _from(code, simple, whole, True, want, ragged, told)
-    return _from(code, simple, whole, False, want, ragged, told)
+    first = schedule(simple, want, told)
+    if any(map(_is_nested, first.loops())) and not _no_kernels(code):
+        # Loops inside a loop over time go with it, if it has a kernel then.
+        found = _handed(code, hoist(simple, first, whole=True), want, ragged, told)
+        if not any(_is_nested(loop) for loop, _ in found.refused):
+            return found
+    return _handed(code, hoist(simple, first), want, ragged, told)
 
 
-class _NotWhole(Exception):
-    """A loop with loops inside has no kernel."""
+def emitted(
+    code: Code,
+    want: Sequence[str],
+    ragged: Collection[str] = (),
+    told: Collection[str] | None = None,
+) -> Source:
+    """The text that computes the wanted tensors, without dropout."""
+    ready = planned(code, want, (), ragged, told)
+    return emit(ready.code, ready.plan, want, ragged=frozenset(ragged))
+
+
+def plain(code: Code, want: Sequence[str]) -> Source:
+    """The same without kernels: what runs once is sooner run than compiled."""
+    simple = simplified(code)
+    lighter = hoist(simple, schedule(simple, want))
+    return emit(lighter, schedule(lighter, want), want)
 
 
 def _is_nested(loop: Loop) -> bool:
     return loop.kind == "scanned" and any(not isinstance(step, Run) for step in loop.steps)
 
 
-def _from(
+def _handed(
+    given: Code,
     code: Code,
-    simple: Code,
-    first: Plan,
-    whole: bool,
     want: Sequence[str],
     ragged: Collection[str],
     told: Collection[str] | None,
 ) -> Planned:
-    """The passes from `hoist` on; `whole` loops have kernels together with those inside them."""
-    lighter = verified(hoist(simple, first, whole))
-    plan = schedule(lighter, want, told)
+    """The passes behind `hoist`: what is handed to functions that are no part of the text."""
+    plan = schedule(verified(code), want, told)
     choices: tuple[Choice, ...] = ()
-    if not writes_batch(code):
-        lighter, choices = with_choices(lighter, plan, want)
-        plan = schedule(verified(lighter), want, told) if choices else plan
-        plan = with_dispatch(lighter, plan, choices, ragged)
+    if not writes_batch(given):
+        code, choices = with_choices(code, plan, want)
+        plan = schedule(verified(code), want, told) if choices else plan
+        plan = with_dispatch(code, plan, choices, ragged)
     scanned = [loop for loop in plan.loops() if loop.kind == "scanned"]
-    if not scanned:
-        return Planned(lighter, plan)
-    reason = _no_kernels(code)
-    if reason:
-        if not writes_batch(code):
-            plan = with_doubling(lighter, plan, want, ragged)
-        return Planned(lighter, plan, tuple((loop, reason) for loop in scanned))
-    # Only now: what makes kernels takes longer to import than a program without loops to compile.
-    from indicial.compile.native.handing import with_kernels, with_readers
+    reason = _no_kernels(given) if scanned else ""
+    refused = tuple((loop, reason) for loop in scanned)
+    if scanned and not reason:
+        # Only now: what makes kernels takes longer to import than a program without loops to compile.
+        from indicial.compile.native.handing import with_kernels, with_readers
 
-    apart = verified(with_readers(lighter, plan, want))
-    if apart is not lighter:
-        lighter = apart
-        plan = with_dispatch(apart, schedule(apart, want, told), choices, ragged)
-    together = fused(lighter, plan)
-    handed, refused = with_kernels(lighter, together, want, ragged)
-    if refused and together is not plan:
-        handed, refused = with_kernels(lighter, plan, want, ragged)
-    plan = handed
-    if whole and any(_is_nested(loop) for loop, _ in refused):
-        raise _NotWhole
-    return Planned(lighter, with_doubling(lighter, plan, want, ragged), refused)
+        apart = verified(with_readers(code, plan, want))
+        if apart is not code:
+            code = apart
+            plan = with_dispatch(code, schedule(code, want, told), choices, ragged)
+        together = fused(code, plan)
+        handed, refused = with_kernels(code, together, want, ragged)
+        if refused and together is not plan:
+            handed, refused = with_kernels(code, plan, want, ragged)
+        plan = handed
+    if scanned and not writes_batch(given):
+        plan = with_doubling(code, plan, want, ragged)
+    return Planned(code, plan, refused)
 
 
 def _no_kernels(code: Code) -> str:
