@@ -329,3 +329,26 @@ def test_a_product_of_joined_vectors_is_the_sum_of_the_products(text: str, check
     assert check(text % r"x_i^\top x_j + p_i^\top p_j") == []
     (error,) = errors(check(text % r"x_i^\top x_j + p_i^\top x_j"))
     assert "does not follow" in error
+
+
+NORMALISED = r"""
+$$v = (x - \mu)^2 + \mu^3$$
+$$z = (x - \mu) / \sqrt{v + \epsilon}$$
+"""
+
+
+def test_a_derivative_may_leave_the_other_names_as_they_are(check: Any) -> None:
+    """∂z/∂μ by z's own formula, where v depends on μ too; twice that is neither of the two."""
+    partly = r"$$\frac{\partial z}{\partial \mu} = -\frac{1}{\sqrt{v + \epsilon}}$$"
+    assert not errors(check(NORMALISED + partly))
+    assert errors(check(NORMALISED + partly.replace(r"\frac{1}", r"\frac{2}")))
+
+
+def test_nothing_is_refuted_by_how_a_name_in_between_might_depend(check: Any) -> None:
+    """`∂s/∂μ` is mentioned, and no equation says what s is: then `∂L/∂μ` is open by way of it."""
+    text = r"""
+$$z_i = (x_i - \mu) / s$$
+$$\frac{\partial s}{\partial \mu} = -\frac{2}{m} \sum_j (x_j - \mu)$$
+$$\frac{\partial L}{\partial \mu} = -\frac{1}{s} \sum_{i=1}^m \frac{\partial L}{\partial z_i}$$
+"""
+    assert not errors(check(text))

@@ -67,6 +67,8 @@ class Way:
     kinds: Mapping[str, str]
     letters: tuple[str, ...]
     cost: int
+    partial: bool = False
+    """A derivative moves its variable, and nothing else that depends on it."""
 
 
 @dataclass
@@ -156,7 +158,15 @@ def _tried(step: Step, scope: Scope, budget: Budget) -> Finding:
         return Finding(step, UNTRIED, f"{', '.join(loose)} {verb} on one side only")
     if outcome.gap < FAR:
         return Finding(step, UNTRIED, "the two sides are too near to tell them apart")
+    if any(side.every(Derivative) for side in way.sides) and _holds_partly(ways, budget):
+        return Finding(step, HOLDS)
     return _refuted(step, outcome, rare)
+
+
+def _holds_partly(ways: list[Way], budget: Budget) -> bool:
+    """`∂x̂/∂μ = -1/σ`, where σ depends on μ as well: the other half may be known to vanish."""
+    outcomes = (_on_draws(replace(way, partial=True), budget) for way in ways)
+    return any(outcome is not None and outcome.gap <= NEAR for outcome in outcomes)
 
 
 def _text(step: Step) -> str:
@@ -207,7 +217,11 @@ def _guessed(way: Way, outcome: _Outcome) -> list[str]:
     read = [r for n in slopes if (r := way.scope.read(n.above)) is not None]
     keys = {(reference.key, len(reference.items)) for reference in read}
     guessed = {key for key in keys if not way.scope.rules.get(key[0])}
-    return sorted({key for key, _ in guessed}) if len(guessed) > 1 or not outcome.used else []
+    if len(guessed) > 1 or not outcome.used:
+        return sorted({key for key, _ in guessed})
+    # A name between the two may depend on the one in whatever way: the σ of `∂L/∂μ` beside `∂σ/∂μ`.
+    read_on_the_way = (outcome.left_names | outcome.right_names) - {key for key, _ in keys}
+    return sorted(n for n in read_on_the_way & way.scope.depends.keys() if not way.scope.rules.get(n))
 
 
 def _free_on_one_side(way: Way) -> list[str]:
@@ -301,7 +315,7 @@ def both_sides(way: Way, draw: Draw) -> list[Value]:
     """Both sides at different values of the free indices."""
     env = {letter: way.scope.base + n % draw.size for n, letter in enumerate(way.letters)}
     return [
-        Evaluation(way.scope, draw, way.kinds, way.layout, way.rules).value(side, env)
+        Evaluation(way.scope, draw, way.kinds, way.layout, way.rules, way.partial).value(side, env)
         for side in way.sides
     ]
 
@@ -320,7 +334,8 @@ def _outcome(way: Way, draw: Draw, dry: bool = False) -> _Outcome:
         env = dict(zip(way.letters, point, strict=True))
         values: list[Value] = []
         for side, read in zip(way.sides, names, strict=True):
-            evaluation = Evaluation(way.scope, draw, way.kinds, way.layout, way.rules, dry=dry)
+            how = way.layout, way.rules, way.partial
+            evaluation = Evaluation(way.scope, draw, way.kinds, *how, dry=dry)
             values.append(evaluation.value(side, env))
             read |= evaluation.leaves | evaluation.guessed
             used |= evaluation.used

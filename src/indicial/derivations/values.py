@@ -85,6 +85,8 @@ class Evaluation:
     layout: str = MIXED
     rules: bool = True
     """Whether names that have a rule are computed, or free as well."""
+    partial: bool = False
+    """Whether derivatives leave all other names as they are."""
     over: dict[tuple[str, tuple[int, ...]], Value] = field(default_factory=dict)
     """Values that stand in the place of those that rules or draws give."""
     given: dict[str, Value] = field(default_factory=dict)
@@ -543,9 +545,23 @@ class Evaluation:
             self._require_dependence(of, key, env)
             if isinstance(of, s.Name) and of.base in LOSSES and np.ndim(above(self)):
                 raise Misfit(f"{of.base} is a loss, and comes out as no number")
-        return self._differences(
-            lambda number, by: above(self._moved(key, at, point, number, by)), point
+        fixed = self._others(of, key, env) if self.partial else {}
+        slope = self._differences(
+            lambda number, by: above(self._moved(key, at, point, number, by, fixed)), point
         )
+        if self.partial and not np.any(slope):
+            raise Unread(f"{key} moves “{of.span.text}” by way of others alone")
+        return slope
+
+    def _others(
+        self, of: s.Expression, key: str, env: Mapping[str, int]
+    ) -> dict[tuple[str, tuple[int, ...]], Value]:
+        """The values of what is read for `of`, but for itself and what it is differentiated by."""
+        alone = replace(self, memo={}, begun=set())
+        alone.value(of, env)
+        head = self.scope.read(of)
+        own = {key} | ({head.key} if head is not None else set())
+        return {place: value for place, value in alone.memo.items() if place[0] not in own}
 
     def _differences(self, moved: Callable[[int, float], Value], point: Value) -> Value:
         """The derivative of what `moved` gives where an element of the point is moved."""
@@ -587,10 +603,16 @@ class Evaluation:
             raise Unread(f"nothing here says how “{above.span.text}” depends on {key}")
 
     def _moved(
-        self, key: str, at: tuple[int, ...], point: Value, number: int, by: float
+        self,
+        key: str,
+        at: tuple[int, ...],
+        point: Value,
+        number: int,
+        by: float,
+        fixed: Mapping[tuple[str, tuple[int, ...]], Value],
     ) -> Evaluation:
         moved = nudged(point, number, by)
-        over = {**self.over, (key, at): moved}
+        over = {**self.over, **fixed, (key, at): moved}
         given = {**self.given, key: moved} if key in self.given and not at else self.given
         return replace(self, over=over, given=given, memo={}, begun=set())
 
