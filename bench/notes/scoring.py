@@ -10,6 +10,7 @@ and not in what does not: the order of axes, the letters, the spelling of a name
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,8 @@ from indicial.notation.source import Span
 from indicial.notation.syntax import Statement
 from indicial.program.messages import Message
 
+_POWER = re.compile(r"\^\d")
+"""A power stands for what it is of, also below a derivative: `∂L/∂σ^2`."""
 OUTCOMES = ("right", "wrong", "refused", "outside")
 
 
@@ -179,7 +182,7 @@ def differences(label: Label, found: Reading, partly: bool = False) -> list[str]
 def _differentiated(name: str, axes: set[int], label: Label) -> list[str]:
     """The L and the W of `∂L/∂W`, if it has as many axes as both, those that they share once; else nothing."""
     above, sign, below = name.removeprefix("∂").partition("/∂")
-    parts = [fold(above), fold(below)] if sign else []
+    parts = [fold(_POWER.sub("", part)) for part in (above, below)] if sign else []
     known = {fold(n): counts for n, counts in (*label.names.items(), *label.maybe.items())}
     if not parts or not all(part in known for part in parts):
         return []

@@ -26,6 +26,28 @@ def readings(folder: Path, *displays: str) -> list[Reading]:
 
 
 READ: dict[str, tuple[str, dict[str, int], int]] = {
+    "a derivative of elements, with the index that both have once": (
+        r"\frac{\partial u_k}{\partial v_{kj}} = q_j",
+        {"∂u/∂v": 2, "q": 1},
+        0,
+    ),
+    "a chain rule of elements": (
+        r"\frac{\partial C}{\partial q_j} = \sum_k \frac{\partial C}{\partial u_k} \frac{\partial u_k}{\partial q_j}"
+        r" = \sum_k \delta_k v_{kj}",
+        {"∂C/∂q": 1, "∂C/∂u": 1, "∂u/∂q": 2, "δ": 1, "v": 2},
+        2,
+    ),
+    "a derivative between two layers": (
+        r"\frac{\partial z_i^{(l+1)}}{\partial W_{ij}^{(l)}} = a_j^{(l)}",
+        {"∂z/∂W": 3, "a": 2},
+        0,
+    ),
+    "a derivative by a square, and of a term": (
+        r"\frac{\partial s_B^2}{\partial \mu_B} = \frac{1}{m} \sum_i 2 (x_i - \mu_B)"
+        r" \cdot \underbrace{\frac{\partial (x_i - \mu_B)}{\partial \mu_B}}_{= -1}",
+        {"∂s_B^2/∂μ_B": 0, "m": 0, "x": 1, "μ_B": 0},
+        1,
+    ),
     "the largest entry of a vector": (
         r"\hat c = \max\{\mathbf{c}\}",
         {"ĉ": 0, "c": 1},

@@ -221,7 +221,9 @@ def _guessed(way: Way, outcome: _Outcome) -> list[str]:
         return sorted({key for key, _ in guessed})
     # A name between the two may depend on the one in whatever way: the σ of `∂L/∂μ` beside `∂σ/∂μ`.
     read_on_the_way = (outcome.left_names | outcome.right_names) - {key for key, _ in keys}
-    return sorted(n for n in read_on_the_way & way.scope.depends.keys() if not way.scope.rules.get(n))
+    return sorted(
+        n for n in read_on_the_way & way.scope.depends.keys() if not way.scope.rules.get(n)
+    )
 
 
 def _free_on_one_side(way: Way) -> list[str]:

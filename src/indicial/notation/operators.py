@@ -125,12 +125,22 @@ class OperatorGrammar(BracketGrammar):
             self.i += 1
             body = self.argument()
             if self.at("_") or self.at("^"):
-                self.superscript() if self.at("^") else self.script()
+                self.remark()
             return self.postfix(s.Group(body, span=self.since(token)), token)
         if text in ("\\mathop", "\\mathrel", "\\mathbin", "\\ensuremath"):
             self.i += 1
             return self.factor()
         return self.after_name(self.accented(token), token)
+
+    def remark(self) -> None:
+        """What stands below a brace, in whatever notation: the `_{= -1}` of `\\underbrace{…}_{= -1}`."""
+        self.i += 1
+        depth = 0
+        while not self.done():
+            depth += self.at("{") - self.at("}")
+            self.i += 1
+            if depth == 0:
+                return
 
     def root(self, token: Token) -> s.Expression:
         self.i += 1
