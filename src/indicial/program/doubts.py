@@ -173,7 +173,11 @@ def _of_numbers(statement: s.Statement, outline: Outline) -> bool:
     ends = [n.upper for n in statement.every(s.Reduction) if n.upper is not None]
     sizes = {n.base for end in ends for n in end.every(s.Name)}
     return all(
-        (use.kind == "tensor" and not use.reference.key[:1].isupper())
+        (
+            use.kind == "tensor"
+            and not use.reference.key[:1].isupper()
+            and use.reference.key[:1] != "∂"
+        )
         or use.reference.key in sizes
         or (use.kind == "function" and outline.is_function(use.reference.key))
         for use in found
