@@ -743,7 +743,7 @@ OUTSIDE: dict[str, tuple[str, str]] = {
         r"o = \operatorname{softmax}(q [K; k]^T) [V; v]",
         "joins a matrix",
     ),
-    "a word of capitals": (r"y_t = \beta VIX_t + \epsilon_t", "may be a word"),
+    "a word of capitals": (r"V_t = \beta VIX_t + \epsilon_t", "may be a word"),
     "a case with a word": (
         r"m_i = \begin{cases} 0 & i \leq 3, \text{allowed} \\ 1 & \text{otherwise} \end{cases}",
         "allowed",
@@ -793,7 +793,7 @@ OUTSIDE: dict[str, tuple[str, str]] = {
         "lists functions",
     ),
     "a function of a capital": (r"A = SelfAttention(X)", "a function that nothing here defines"),
-    "two places that are computed": (r"PE_{(pos, 2i)} = \sin(pos / c^{2i})", "computed"),
+    "two places that are computed": (r"PE_{(ij, i + j)} = \sin(i / c^{j})", "computed"),
     "a step in place": (r"x \leftarrow x - \mu", "itself"),
     "a place or a label": (r"z_L = \alpha^L c", "place"),
     "a determinant": (r"s = \log |\Sigma| + x^\top \Sigma^{-1} x", "determinant"),

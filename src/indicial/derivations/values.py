@@ -372,6 +372,8 @@ class Evaluation:
             return softmax(self.value(node.body, env))
         if not node.under and node.operator in ("max", "min", "mean"):
             return _PICKED[node.operator](list(flattened(self.value(node.body, env))))
+        if node.operator == "sum" and not node.under:  # `Σ e^z`, over the entries of a vector
+            return float(sum(flattened(self.value(node.body, env))))
         if node.operator not in ("sum", "prod", "max", "min", "mean"):
             raise Unread(f"{node.operator} over an index")
         values = [self.value(node.body, point) for point in self._points(node, env)]

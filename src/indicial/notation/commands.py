@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from indicial.notation.grouping import fractions, own_words, without_idle_braces
+from indicial.notation.grouping import fractions, own_words, phrase_name, without_idle_braces
 from indicial.notation.signs import (
     ACCENT_COMMANDS,
     ANY_SIGN,
     ASCII_NAMES,
     CONDITION_WORDS,
     DOUBLE_LETTERS,
+    IN_ENGLISH,
     KEYS,
     LETTER_CHARACTERS,
     LETTER_COMMANDS,
@@ -73,6 +74,8 @@ _ALPHABETS = {
     "\\mathbb": DOUBLE_LETTERS, "\\mathbbm": DOUBLE_LETTERS, "\\mathds": DOUBLE_LETTERS,
     "\\Bbb": DOUBLE_LETTERS, "\\mathfrak": dict[str, str](),
 }  # fmt: skip
+_GLUED = ("ln", "log", "exp", "sin", "cos", "tanh")
+"""Functions that a letter may stand right behind, in italics."""
 _SWITCHES = frozenset({"\\rm", "\\bf", "\\it", "\\tt", "\\sf", "\\sc"})
 _SPACES = frozenset({"\\quad", "\\qquad"})
 _SMALL_SPACES = frozenset({"\\;", "\\:", "\\>", "\\ "})
@@ -144,8 +147,14 @@ class _Reader:
         called = end < len(self.tokens) and self.tokens[end].text == "("
         scripted = self.i > 1 and self.tokens[self.i - 2].text in ("_", "^")
         if scripted or not (word in self.own_words or is_word(word, called)):
-            self.emit(token.kind, token.text, token)
-            return
+            glued = next((f for f in _GLUED if word.startswith(f)), "")
+            if scripted or not 0 < len(word) - len(glued) < 3:
+                glued = ""
+            end = self.i - 1 + len(glued)
+            if not glued:
+                self.emit(token.kind, token.text, token)
+                return
+            word = glued  # `lnE_i`
         self.i = end
         self.emit("word", usual_word(word), token, token.span.to(self.tokens[end - 1].span))
 
@@ -234,6 +243,8 @@ class _Reader:
             self.arg(token)
         elif text == "\\not":
             self.negated(token)
+        elif text == "\\%" and self.out and self.out[-1].kind == "number":
+            return  # `\\frac{100\\%}{n}`: counted in hundredths
         elif len(text) == 2 and text[1] in "%&#$_":
             self.emit("sign", text[1] if text[1] != "_" else "\\_", token)
         else:
@@ -447,12 +458,14 @@ class _Reader:
             if together:
                 joined = " ".join(together)
                 joined = {"arg max": "argmax", "arg min": "argmin"}.get(joined, joined)
+                joined = phrase_name(joined) if joined in self.own_words else joined
                 kind = "key" if joined in KEYS else "text"
                 self.emit(kind, usual_word(joined), token, span)
                 together.clear()
 
         for raw in text.replace(":", " ").split() if colon else text.split():
             word = raw.strip(".,;")
+            word = IN_ENGLISH.get(word.lower(), word)
             if not word:
                 flush()
                 if "," in raw:

@@ -215,7 +215,7 @@ def _parse(document: Document) -> Iterator[tuple[Display, Parsed]]:
         body, latex = item.body, item.surface == "latex"
         found = unquoted(tokenize(body.source, body.start, body.end, latex=latex), item.span)
         wrong: list[Fault] = []
-        if latex and document.macros:
+        if latex:
             found, wrong = expand(_without(found, inside), macros)
         if any(t.text == "\\otimes" for t in found) and _by_elements(body.source.text):
             found = [replace(t, text="\\odot") if t.text == "\\otimes" else t for t in found]

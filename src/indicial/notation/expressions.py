@@ -210,8 +210,21 @@ class ExpressionParser(ConditionGrammar):
         if token.text == "cases" and token.kind == "word" and self.ahead("{", 1):
             self.i += 2
             return self.postfix(self.plain_cases(token), token)
+        if token.text == "logsumexp" and (self.ahead("_", 1) or self.ahead("(", 1)):
+            return self.log_sum_exp(token)
         name = self.base_name()
         return self.after_name(name, token)
+
+    def log_sum_exp(self, token: Token) -> s.Expression:
+        """`logsumexp_i (x_i)`: what it is short for."""
+        self.i += 1
+        under = self.script() if self.at("_") else ()
+        body = self.factor()
+        exponential = s.Call(s.Name("exp", span=token.span), (s.inner(body),), span=body.span)
+        total = s.Reduction("sum", under, None, exponential, span=self.since(token))
+        return self.postfix(
+            s.Call(s.Name("log", span=token.span), (total,), span=self.since(token)), token
+        )
 
     def after_name(self, name: s.Name, token: Token) -> s.Expression:
         if name in EXPECTED and self.at("_"):
@@ -221,6 +234,10 @@ class ExpressionParser(ConditionGrammar):
                 return s.Expectation(draws, self.sum(), span=self.since(token))
             name = replace(name, sub=items)
         name, transposed = self.decorate(name, token)
+        if self.latex and name.base in FUNCTION_NAMES and (name.sup or name.sub):
+            name, meant = _plain_function(name)
+            if meant is not None and self.starts_factor(self.peek()):
+                return self.postfix(meant(self.after_name(name, token)), token)
         if transposed:
             return self.postfix(s.Transpose(name, span=self.since(token)), token)
         # `√I (a + b)` is the root of I, times a bracket; `√f(x)` is the root of a call. Likewise
@@ -316,6 +333,18 @@ class ExpressionParser(ConditionGrammar):
         elif items:
             raise Refusal("exponent", "a power can have only one exponent", (self.since(token),))
         return s.Transpose(base, span=self.since(token)) if transposed else base
+
+
+def _plain_function(name: s.Name) -> tuple[s.Name, Callable[[s.Expression], s.Expression] | None]:
+    """`tanh^2` → tanh, and what is meant by it: the square of its value; `log_2` is a log, divided by that of 2."""
+    plain = replace(name, sub=(), sup=())
+    match name:
+        case s.Name(sub=(), sup=(s.Number(text="2" | "3") as power,)):
+            return plain, lambda call: s.Power(s.Group(call, span=call.span), power, span=call.span)
+        case s.Name(base="log", sub=(s.Number() as base,), sup=()):
+            below = s.Call(replace(plain, span=base.span), (base,), span=base.span)
+            return plain, lambda call: s.Fraction(call, below, span=call.span)
+    return name, None
 
 
 def _plain(node: s.Expression) -> TypeGuard[s.Name]:

@@ -3,6 +3,7 @@ r"""Tokens that stand together, as they are meant; and which runs of letters are
 {a \over b}         →  \frac{a}{b}
 a {=} b             →  a = b             braces that keep nothing together
 PE_{pos} = …        →  PE is a word      a product defines nothing
+\text{KV Cache} = …  →  so is `KV Cache`  words on a left side are a name
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from indicial.notation.rows import CLOSERS, CLOSING
-from indicial.notation.signs import RELATION_SIGNS
+from indicial.notation.signs import ANY_SIGN, KEYS, RELATION_SIGNS
 from indicial.notation.tokens import Token
 
 
@@ -68,7 +69,7 @@ def own_words(tokens: Sequence[Token]) -> frozenset[str]:
 
     So is one that stands in a list below a name as well: the `pos` of `PE_{(pos,2i)} = sin(pos/…)`.
     """
-    found: set[str] = set()
+    found = set(_phrases(tokens))
     scripts: list[bool] = []  # for each brace that is open, whether a script stands in it
     for start, end, begins in _runs(tokens, scripts):
         word = "".join([t.text for t in tokens[start:end]])
@@ -79,6 +80,26 @@ def own_words(tokens: Sequence[Token]) -> frozenset[str]:
         if cased and (listed or (begins and below and long)):
             found.add(word)
     return frozenset(found)
+
+
+def _phrases(tokens: Sequence[Token]) -> Iterator[str]:
+    """The words of `\\text{KV Cache} = …`, where they are all of a left side."""
+    begins = True
+    for i, token in enumerate(tokens):
+        if begins and token.kind == "command" and token.text in ("\\text", "\\mathrm", "\\textrm"):
+            end = next((k for k in range(i, len(tokens)) if tokens[k].text == "}"), i)
+            inside, behind = tokens[i + 2 : end], tokens[end + 1 : end + 3]
+            signs = [ANY_SIGN.get(t.text, "") for t in behind if t.text != "&"]
+            plain = all(t.kind == "letter" for t in inside)
+            words = "".join(" " * t.space + t.text for t in inside).split()
+            if signs[:1] == ["="] and plain and 1 < len(words) < 4 and KEYS.isdisjoint(words):
+                yield " ".join(words)
+        begins = token.kind in ("row", "newline") or token.text == "&"
+
+
+def phrase_name(words: str) -> str:
+    """The name that several words are: `KV Cache` → `KVCache`."""
+    return "".join(word[0].upper() + word[1:] for word in words.split())
 
 
 def _runs(tokens: Sequence[Token], scripts: list[bool]) -> Iterator[tuple[int, int, bool]]:

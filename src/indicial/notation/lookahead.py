@@ -53,15 +53,33 @@ def no_equation(tokens: Sequence[Token]) -> str:
         return ""
     compares = any(depth > 0 and is_relation(token) for token, depth in with_depths(tokens))
     guarded = False
+    labels = {id(arrow) for arrow in _between_labels(tokens)}
     for token, depth in with_depths(tokens):
         guarded = guarded or begins_guard(token)
         if token.kind == "command" and token.text in _ARROWS:
             return NO_EQUATION["→"]
         if token.kind == "sign" and token.text in NO_EQUATION:
+            if token.text == "→" and id(token) in labels:
+                continue
             conditional = guarded or (depth > 0 and compares)
             if not (conditional and token.text in LOGIC_SIGNS.values()):
                 return NO_EQUATION[token.text]
     return ""
+
+
+def _between_labels(tokens: Sequence[Token]) -> Iterator[Token]:
+    """The arrow of `W_{h \\to y}`, which tells one name from another; of `m_{i \\to j}`, with indices, none."""
+    for k in range(3, len(tokens) - 1):
+        one, arrow, other = tokens[k - 1 : k + 2]
+        script = is_sign(tokens[k - 2], "{") and is_sign(tokens[k - 3], "_^")
+        names = {one.kind, other.kind} <= {"letter", "word", "text"}
+        if (
+            is_sign(arrow, "→")
+            and script
+            and names
+            and not {one.text, other.text} & set("ijklmnst")
+        ):
+            yield arrow
 
 
 def with_depths(tokens: Iterable[Token]) -> Iterator[tuple[Token, int]]:
@@ -159,7 +177,7 @@ def without_number(tokens: list[Token]) -> list[Token]:
         tokens = tokens[2:]
     elif len(tokens) > 4 and texts[::2] == ["(", ")"] and _numbers(tokens[1], tokens[3]):
         tokens = tokens[3:]
-    if tokens and is_sign(tokens[-1], ")"):
+    if tokens and is_sign(tokens[-1], ")]"):
         tokens = tokens[: _remark(tokens)]
     return tokens
 
@@ -177,14 +195,18 @@ def without_frame(tokens: list[Token]) -> list[Token]:
 
 
 def _remark(tokens: list[Token]) -> int:
-    """Where a bracket without a relation begins that stands behind a wide space: `a = b \\quad (L_2)`."""
+    """Where a bracket without a relation begins that stands behind a wide space: `a = b \\quad (L_2)`.
+
+    Of square brackets only those with words in them are a remark.
+    """
     depth = 0
     for i in range(len(tokens) - 1, 0, -1):
         depth -= nesting(tokens[i])
         if is_relation(tokens[i]):
             break
         if depth == 0:
-            remark = is_sign(tokens[i], "(") and tokens[i - 1].kind == "quad"
+            words = all(t.kind in ("text", "key") for t in tokens[i + 1 : -1])
+            remark = is_sign(tokens[i], "([" if words else "(") and tokens[i - 1].kind == "quad"
             related = any(map(is_relation, tokens[:i])) and not is_relation(tokens[max(i - 2, 0)])
             return i - 1 if remark and related else len(tokens)
     return len(tokens)
@@ -285,6 +307,8 @@ def _segments_ahead(tokens: Sequence[Token]) -> list[bool]:
 def next_is_equation(tokens: Sequence[Token], start: int) -> bool:
     """Does the part up to the next separator hold `=`, and is it no `i = 1, …, n`?"""
     depth, found = 0, False
+    if numbered(tokens[start:]):
+        return False
     part = [t.text for t in tokens[start : start + 4] if t.kind != "eof"]
     if len(part) == 3 and part[1] == "=" and {part[0], part[2]} <= set("ijklmnst"):
         return False  # `y_{ij} = 0, \\quad i = j`: a condition
@@ -300,6 +324,15 @@ def next_is_equation(tokens: Sequence[Token], start: int) -> bool:
         if depth == 0 and (is_sign(token, ",") or token.kind == "quad"):
             return found and not _goes_to(tokens, i + 1)
     return found
+
+
+def numbered(tokens: Sequence[Token]) -> bool:
+    """`i = 1, 2, 3`: the numbers that an index goes through, to the end of the row."""
+    row = [t for t in tokens[:40] if t.kind != "eof"]
+    if len(row) < 5 or row[0].kind != "letter" or not is_sign(row[1], "="):
+        return False
+    commas = all(is_sign(t, ",") for t in row[3::2])
+    return commas and len(row) % 2 == 1 and all(t.kind == "number" for t in row[2::2])
 
 
 def _goes_to(tokens: Sequence[Token], start: int) -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from indicial.notation.faults import Fault
 from indicial.notation.source import Source, Span
@@ -24,7 +25,7 @@ from indicial.notation.tokens import Token, tokenize
 
 DEFINITION = re.compile(
     r"\\(?:(?P<new>(?:re)?newcommand|DeclareRobustCommand)|(?P<provide>providecommand)"
-    r"|(?P<operator>DeclareMathOperator)|(?P<def>[gex]?def)|(?P<let>let))(?![A-Za-z@])"
+    r"|(?P<operator>DeclareMathOperator)|(?P<paired>DeclarePairedDelimiter)|(?P<def>[gex]?def)|(?P<let>let))(?![A-Za-z@])"
 )
 """The beginning of a definition."""
 
@@ -33,6 +34,7 @@ _COUNT = re.compile(r"\s*\[\s*(?P<count>[0-9])\s*\]")
 _DEFAULT = re.compile(r"\s*\[(?P<default>[^\[\]{}\n]*(?:\{[^{}\n]*\}[^\[\]{}\n]*)*)\]")
 _PARAMETERS = re.compile(r"\s*(?P<parameters>(?:#[1-9]\s*)*)(?=\{)")
 _ALIAS = re.compile(r"\s*=?\s*(?P<target>\\(?:[A-Za-z@]+|[^A-Za-z@\s]))")
+_OPENING = re.compile(r"\s*\{")
 _BRACE = re.compile(r"\\.|[{}]|%[^\n]*", re.DOTALL)
 
 STEPS = 200_000
@@ -84,7 +86,7 @@ class Macros:
         self._known[name] = macro
 
     def get(self, name: str) -> Macro | None:
-        return self._known.get(name) or self._first.get(name)
+        return self._known.get(name) or self._first.get(name) or usual().get(name)
 
 
 class Braces:
@@ -133,21 +135,58 @@ def definition(source: Source, start: int, braces: Braces) -> tuple[Macro | None
         if parameters is None:
             return None, position
         count, position = parameters["parameters"].count("#"), parameters.end()
+    elif begin["paired"]:
+        count = 1
     elif (number := _COUNT.match(text, position)) is not None:
         count, position = int(number["count"]), number.end()
         if (first := _DEFAULT.match(text, position)) is not None:
             default, position = _lex(first["default"]), first.end()
-    opening = re.compile(r"\s*\{").match(text, position)
+    opening = _OPENING.match(text, position)
     closing = braces.closing(opening.end() - 1) if opening else None
     if opening is None or closing is None:
         return None, position
     body = text[opening.end() : closing]
+    if begin["paired"]:
+        second = _OPENING.match(text, closing + 1)
+        end = braces.closing(second.end() - 1) if second else None
+        if second is None or end is None:
+            return None, closing
+        body, closing = rf"{body} #1 {text[second.end() : end]}", end
     if begin["operator"]:
         star = "*" if text[begin.end() : begin.end() + 1] == "*" else ""
         body = rf"\operatorname{star}{{{body}}}"
     span = Span(source, start, closing + 1)
     form = "provide" if begin["provide"] else "new"
     return Macro(name["name"], count, default, _lex(body), span, form), closing + 1
+
+
+_USUAL = r"""
+\def\norm#1{\lVert #1 \rVert} \def\abs#1{\lvert #1 \rvert} \def\inner#1#2{\langle #1, #2 \rangle}
+\def\pdv#1#2{\frac{\partial #1}{\partial #2}} \def\dv#1#2{\frac{d #1}{d #2}} \def\qty{} \def\dd{d}
+\def\R{\mathbb{R}} \def\E{\mathbb{E}} \def\T{\top} \def\given{\mid} \def\eps{\epsilon}
+\def\vect#1{\mathbf{#1}} \def\mat#1{\mathbf{#1}} \def\vb#1{\mathbf{#1}}
+\def\loss{\mathcal{L}} \def\Loss{\mathcal{L}}
+"""
+_OPERATORS = (
+    "diag tr Tr sigmoid sigm relu gelu silu softplus concat Concat KL Var Cov LSTM GRU RNN MLP FFN"
+)
+_BOLD = "bh bs bu bv bw bx by bz bA bB bC bH bI bK bM bO bQ bS bU bV bW bX bY bZ"
+
+
+@cache
+def usual() -> dict[str, Macro]:
+    r"""What every author defines in the same way, for texts whose preamble stands elsewhere.
+
+    `\norm{x}`, `\R^d`, `\vx` and `\mW` or `\bx` and `\bW` for bold letters, `\diag` for an operator.
+    """
+    bold = {letters: letters[1] for letters in _BOLD.split()}
+    bold |= {f"v{letter}": letter for letter in "cdfghiklmnopqrstuvwxyz"}
+    bold |= {f"m{letter}": letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+    made = [rf"\def\{name}{{\mathbf{{{letter}}}}}" for name, letter in bold.items()]
+    made += [rf"\def\{word}{{\operatorname{{{word}}}}}" for word in _OPERATORS.split()]
+    source = Source("", _USUAL + "\n".join(made))
+    found = definitions(source, 0, len(source.text), Braces(source.text))
+    return {macro.name: macro for macro in found}
 
 
 def _lex(text: str) -> tuple[Token, ...]:
@@ -213,7 +252,8 @@ def _macro(token: Token, todo: list[Token], macros: Macros) -> Macro | None:
         macro = macros.get(token.text[:-1])
         if macro is not None:
             span = Span(token.span.source, token.span.end - 1, token.span.end)
-            todo.append(Token("sign", "*", span))
+            if not macro.parameters:  # `\norm*{x}` is that of a pair of delimiters
+                todo.append(Token("sign", "*", span))
     return macro
 
 

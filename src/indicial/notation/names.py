@@ -214,6 +214,9 @@ class NameGrammar(Grammar):
                 items += (self.single(script=True),)
             else:
                 items += (self.stretch() or self.expression(),)
+            if self.latex and self.at("→") and isinstance(items[-1], s.Name):
+                self.i += 1
+                items = (*items[:-1], _pointing(items[-1], self.factor(), self.since(token)))
             if self.latex and self.at(":") and isinstance(items[-1], s.Number | s.Name):
                 colon = self.i
                 self.i += 1
@@ -293,6 +296,13 @@ class NameGrammar(Grammar):
         if token.kind == "command" or (token.kind == "sign" and token.text in ("(", "[", "\\{")):
             return self.factor()
         raise self.unexpected(token, "an argument" if not script else "a script")
+
+
+def _pointing(one: s.Name, other: s.Expression, span: Span) -> s.Name:
+    """The `h \\to y` of `W_{h \\to y}`: a label."""
+    if not isinstance(other, s.Name) or not one.bare or not other.bare:
+        raise Refusal("script", "it uses an arrow", (span,), skip=True)
+    return s.Name(f"{one.base}→{other.base}", font="roman", span=span)
 
 
 def _known(step: s.Expression, last: s.Expression, span: Span) -> tuple[s.Expression, s.Expression]:

@@ -48,6 +48,7 @@ _USUAL_WORDS = {
     "argmax": "argmax", "argmin": "argmin", "silu": "SiLU", "swish": "SiLU", "elu": "ELU",
     "swiglu": "swiglu", "rope": "rope", "logsigmoid": "logsigmoid", "logsoftmax": "logsoftmax",
     "topk": "topk", "sgn": "sign", "leakyrelu": "LeakyReLU", "leaky_relu": "LeakyReLU", "prelu": "PReLU",
+    "logsumexp": "logsumexp", "lse": "logsumexp",
 }  # fmt: skip
 
 
@@ -193,3 +194,12 @@ ACCENT_COMMANDS = {
 CONDITION_WORDS = frozenset({"if", "for", "when", "where"})
 KEYS = CONDITION_WORDS | {"otherwise", "else", "and", "or", "is", "in", "notin", "within"}
 """Words of the language itself; as a name they stand in scripts only (`h_{in}`)."""
+
+IN_ENGLISH = {
+    **dict.fromkeys(("où", "donde", "wobei", "ahol", "dove", "onde", "gdzie", "где", "其中", "여기서"), "where"),
+    **dict.fromkeys(("wenn", "falls", "если", "若", "如果", "当"), "if"),
+    **dict.fromkeys(("sinon", "sonst", "altrimenti", "иначе", "否则", "其他", "其它", "その他", "그외"), "otherwise"),
+    **dict.fromkeys(("für", "pour"), "for"),
+    **dict.fromkeys(("und", "et"), "and"),
+}  # fmt: skip
+"""What other languages say for these words, between formulas."""

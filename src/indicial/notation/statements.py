@@ -22,6 +22,7 @@ from indicial.notation.lookahead import (
     label_text,
     next_is_equation,
     no_equation,
+    numbered,
     side_by_side,
     strip,
     top_level,
@@ -346,6 +347,9 @@ class RowParser:
             return None
         while begins_guard(parser.peek()) and not parser.done():
             parser.i += 1
+        if numbered(parser.tokens[parser.i :]):
+            parser.i = len(parser.tokens) - 1  # all that it can be
+            return None
         if self.latex and parser.done():
             return None  # `…, where` at the end of a row: it goes on in the next
         condition = parser.condition(commas=True)

@@ -41,14 +41,31 @@ def without_names(statement: s.Statement, outline: Outline) -> s.Statement:
 
 
 def without_arguments(statement: s.Statement, outline: Outline) -> s.Statement:
-    """`l(y, ŷ) = -Σ_j y_j log ŷ_j`: a number, of vectors whose elements stand on the right."""
-    left = statement.left
-    if not isinstance(statement, s.Equation) or not isinstance(left, s.Call) or left.given:
+    """`l(y, ŷ) = -Σ_j y_j log ŷ_j`: a number, of vectors whose elements stand on the right.
+
+    Where it is called it is always of these: `y = x / RMS(x)` is `y = x / RMS`.
+    """
+    heads = [st.left for st in outline.statements if isinstance(st, s.Equation)]
+    calls = {head for head in heads if isinstance(head, s.Call)}
+    if not calls.intersection(statement.every(s.Call)):
         return statement
+    names = {call: _of_elements(call, outline) for call in calls}
+
+    def change(node: s.Expression) -> s.Expression:
+        name = names.get(node) if isinstance(node, s.Call) else None
+        return replace(name, span=node.span) if name is not None else node.rebuild(change)
+
+    return statement.rebuild(change)
+
+
+def _of_elements(left: s.Call, outline: Outline) -> s.Name | None:
+    """The name of a function that is always of the same vectors, if their elements define it."""
+    equations = [st for st in outline.statements if isinstance(st, s.Equation)]
+    (statement, *again) = [st for st in equations if st.left == left]
     function = left.function
-    called = sum(call.function == function for call in s.every(outline.statements, s.Call))
-    if function.base in PROBABILITY | BUILT_IN or called > 1:
-        return statement
+    called = {call for call in s.every(outline.statements, s.Call) if call.function == function}
+    if function.base in PROBABILITY | BUILT_IN or called != {left} or again or left.given:
+        return None
     right = set(s.every(statement.sides[1:], s.Name))
     elements = {(n.base, n.accents) for n in right if n.sub}
     plain = [a for a in left.arguments if isinstance(a, s.Name) and not a.sub]
@@ -56,8 +73,8 @@ def without_arguments(statement: s.Statement, outline: Outline) -> s.Statement:
     elsewhere = of_matrices(left) and not right & set(plain)
     held = all((a.base, a.accents) in elements for a in plain)
     if len(plain) < len(left.arguments) or not (held or elsewhere):
-        return statement
-    return replace(statement, sides=(replace(function, span=left.span), *statement.sides[1:]))
+        return None
+    return function
 
 
 def by_number(statement: s.Statement) -> s.Statement:
@@ -438,7 +455,39 @@ def _activation(use: Use) -> bool:
     if call is None or len(call.arguments) != 1 or not activates(call):
         return False
     known = call.word in "φσ" or call.word in ACTIVATIONS  # `φ_l` too
-    return known or maps(call.arguments[0])
+    return known or maps(call.arguments[0]) or _weighs(call.arguments[0]) or _said_to_activate(call)
+
+
+def _weighs(inside: s.Expression) -> bool:
+    """`w^⊤ x + b`, `Σ_i w_i x_i + b`: products of names that are added up with something else."""
+    terms = [s.inner(t) for t in inside.terms] if isinstance(inside, s.Add) else []
+    bodies = [t.body if isinstance(t, s.Reduction) and t.operator == "sum" else t for t in terms]
+    names = [[n for n in s.factors(body) if isinstance(n, s.Name | s.Transpose)] for body in bodies]
+    weights = [found[0] for found in names if len(found) > 1]
+    return any(isinstance(n := s.head(w), s.Name) and n.base in "wuvWUV" for w in weights)
+
+
+_ACTIVATION = (
+    r"activation|nonlinear|non-linear|squash|激活|活性化|활성|kích hoạt|activaci|ativaç|aktiv"
+)
+
+
+def _said_to_activate(call: s.Call) -> bool:
+    """Whether the text says so: "where $f$ is a nonlinear activation function"."""
+    span = call.function.span
+    letter = re.escape(span.text.split("^")[0].split("_")[0].strip())
+    if not letter or call.function.sub:
+        return False
+    sign = rf"(?:\$|\\\(){letter}(?:\(\\cdot\))?(?:\$|\\\))"
+    text = span.source.text
+    return (
+        re.search(
+            rf"{sign}[^.$]{{0,60}}(?:{_ACTIVATION})|(?:{_ACTIVATION})[^.$]{{0,25}}{sign}",
+            text,
+            re.IGNORECASE,
+        )
+        is not None
+    )
 
 
 def _atom(call: s.Call) -> bool:
@@ -452,18 +501,18 @@ def _atom(call: s.Call) -> bool:
 
 
 def _word(statement: s.Equation, outline: Outline) -> str:
-    """A word that is neither defined nor indexed, and so no name of a tensor.
+    """A word that is neither defined nor indexed, and is all that a side says: `T = temperature`.
 
-    `price = w_{area} area + b` has a word on the left too, and is about numbers with long names.
+    `price = w_{area} area + b` and `v = w v + c (gbest - x)` are about numbers with long names.
     """
-    left = statement.sides[0]
-    if isinstance(left, s.Name) and len(left.base) > 2 and left.font == "roman" and not left.sub:
-        return ""
-    for name in (n for side in statement.sides[1:] for n in _terms(side)):
-        base, key = name.base, outline.naming.read(name).key
-        known = outline.defined | outline.declared | outline.bracketed | BUILT_IN
-        if len(base) > 2 and base.isascii() and base.isalpha() and key not in known:
-            return f"it holds the word “{base}”"
+    known = outline.defined | outline.declared | outline.bracketed | BUILT_IN
+    for side in statement.sides[1:]:
+        names = list(_terms(side))
+        words = [n.base for n in names if outline.naming.read(n).key not in known]
+        words = [w for w in words if len(w) > 2 and w.isascii() and w.isalpha()]
+        letters = any(isinstance(n, s.Name) and len(n.base) < 3 for n in side.walk())
+        if words and not letters:
+            return f"it holds the word “{words[0]}”"
     return ""
 
 

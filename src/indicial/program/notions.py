@@ -314,4 +314,13 @@ def _known_e(outline: Outline) -> bool:
         d.key == "E" and all((n := index_name(i)) and not is_capital(n.base) for i in d.items)
         for d in outline.definitions
     )
-    return "E" in outline.declared or read or defined
+    return "E" in outline.declared or read or defined or any(map(_gives_e, outline.statements))
+
+
+def _gives_e(statement: s.Statement) -> bool:
+    """`E(x) = ‖A x‖^2`: an energy, by a formula of what it is of."""
+    left = statement.left
+    if not isinstance(statement, s.Equation) or not isinstance(left, s.Call) or left.word != "E":
+        return False
+    right = set(s.every(statement.sides[1:], s.Name))
+    return left.given is None and set(left.arguments) <= right

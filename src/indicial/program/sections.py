@@ -22,6 +22,7 @@ from indicial.notation.vocabulary import GIVEN, SPACE
 from indicial.program.lowering.places import describe
 from indicial.program.messages import IndicialError, Messages
 from indicial.program.names.gradients import named
+from indicial.program.names.interleaved import by_elements
 from indicial.program.names.letters import GROUPS, index_name
 from indicial.program.names.loops import STEPS
 from indicial.program.names.naming import Reference
@@ -185,7 +186,8 @@ def _told_apart(blocks: list[Block]) -> list[Block]:
 
     Derivatives that a formula gives have names there.
     """
-    prose = [named(st) for block in blocks if not block.strict for st in block.statements]
+    prose = [st for block in blocks if not block.strict for st in block.statements]
+    prose = [by_elements(named(statement)) for statement in prose]
     apart = iter(lettered(worded(prose)))
     return [
         block
@@ -371,9 +373,11 @@ def _in_scope(earlier: Sequence[Part], part: Part) -> list[Part]:
 def _borrow(part: Part, before: Sequence[Part]) -> None:
     """Takes over the equations and draws for what the part reads and does not define."""
     available: dict[str, list[_Source]] = {}
+    functions: dict[str, s.Equation] = {}
     open_names: set[str] = set()
     for other in before:
         here: dict[str, list[_Source]] = {}
+        functions = _functions(other) | functions
         for definition in other.outline().definitions:
             if (
                 other.title != part.title
@@ -387,9 +391,9 @@ def _borrow(part: Part, before: Sequence[Part]) -> None:
         for reference, distribution, equation in other.outline().draws:
             source = _Source(reference.items, distribution, equation)
             here.setdefault(reference.key, []).append(source)
-        available = {key: here[key] for key in here.keys() - open_names} | available
+        available = {key: here[key] for key in here if key not in open_names} | available
         open_names |= _read_openly(other)
-    if not available:
+    if not available and not functions:
         return
     sketch = part.outline()
     letters = _index_letters(part.statements)
@@ -404,6 +408,11 @@ def _borrow(part: Part, before: Sequence[Part]) -> None:
         body = pending.pop()
         for use in uses(sketch, body):
             key = use.reference.key
+            if use.kind == "function" and key in functions and not sketch.is_function(key):
+                if functions[key] not in taken:
+                    taken.append(functions[key])
+                    pending.extend(functions[key].sides[1:])
+                continue
             if use.kind != "tensor" or key in defined or key not in available:
                 continue
             if key in letters and not use.reference.items:
@@ -433,6 +442,14 @@ def _read_openly(part: Part) -> set[str]:
     sketch = part.outline()
     read = {use.reference.key for d in sketch.definitions for use in uses(sketch, d.body)}
     return read - sketch.defined - {reference.key for reference, _, _ in sketch.draws}
+
+
+def _functions(part: Part) -> dict[str, s.Equation]:
+    """The functions of one's own that a part defines in prose: `Attention(Q, K, V) = …`."""
+    naming, known = part.outline().naming, part.outline().functions
+    heads = [(st.left, st) for st in part.prose() if isinstance(st, s.Equation)]
+    keys = [(naming.read(c.function).key, st) for c, st in heads if isinstance(c, s.Call)]
+    return {key: st for key, st in keys if key in known and len(key) > 1}
 
 
 def _index_letters(statements: Iterable[s.Statement]) -> set[str]:

@@ -13,7 +13,7 @@ from math import prod
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
-from indicial.program.names.letters import GROUPS, family, index_name, is_capital
+from indicial.program.names.letters import GROUPS, family, index_name, is_capital, is_letter
 from indicial.program.names.occurrences import computed_uses, recurrences
 from indicial.program.names.outline import Outline
 
@@ -200,10 +200,10 @@ def sizes_named(outline: Outline, statements: Iterable[s.Statement]) -> dict[str
                     continue
                 if name is node or key not in outline.bracketed:
                     result.setdefault(key, name)
-            if isinstance(node, s.Reduction) and isinstance(node.upper, s.Name):
-                end = index_name(node.upper)
-                if end is not None and name_key(end) not in taken:
-                    result.setdefault(name_key(end), end)
+            if isinstance(node, s.Reduction) and node.upper is not None:
+                for end in _ends(outline, node.upper):
+                    if name_key(end) not in taken:
+                        result.setdefault(name_key(end), end)
     for key, (_, span) in outline.sizes.items():
         result.setdefault(key, s.Name(key, span=span))
     for _, domain in outline.inputs.values():
@@ -211,6 +211,22 @@ def sizes_named(outline: Outline, statements: Iterable[s.Statement]) -> dict[str
         if isinstance(domain, s.Name) and name_key(domain) not in taken | outline.bracketed:
             result.setdefault(name_key(domain), domain)
     return result
+
+
+def _ends(outline: Outline, upper: s.Expression) -> list[s.Name]:
+    """The sizes that a range ends at: the n of `Σ^n`, the k of `Σ^{k-1}`, the d_k of `Σ^{d_k}`."""
+    if isinstance(upper, s.Add | s.Product | s.Negative):
+        inside = [
+            n
+            for part in upper.children()
+            if isinstance(part, s.Expression)
+            for n in _ends(outline, part)
+        ]
+        return [n for n in inside if n.base not in outline.naming.live]
+    if not isinstance(upper, s.Name):
+        return []
+    named = len(upper.sub) == 1 and not upper.sup and not outline.naming.read(upper).items
+    return [upper] if index_name(upper) is not None or (named and is_letter(upper.base)) else []
 
 
 def _unraised(outline: Outline, name: s.Name) -> s.Name:

@@ -181,8 +181,9 @@ def _compared(side: s.Expression) -> Iterator[str]:
     for node in side.every(s.Cases):
         for _, condition in node.branches:
             for name in condition.walk() if condition is not None else ():
-                if isinstance(name, s.Name) and name.bare and is_letter(name.base):
-                    yield name.base
+                letter = name.base if isinstance(name, s.Name) and name.bare else ""
+                if is_letter(letter) and (letter.isascii() or letter == "ℓ"):  # no δ of `|a| ≤ δ`
+                    yield letter
 
 
 @kept

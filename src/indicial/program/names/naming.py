@@ -77,6 +77,8 @@ class _Seen:
 
     indexed: bool = False
     """Somewhere a subscript is an index."""
+    indexed_under: set[str] = field(default_factory=set)
+    """The labels above it where one is: the Q of `W_i^Q`, beside which `W_1` is another name."""
     without_sup: bool = False
     bracketed_sups: set[str] = field(default_factory=set)
     """The superscripts that are directly followed by brackets, or that stand on a left side."""
@@ -119,6 +121,8 @@ class Naming:
         """Names whose script says what their brackets hold: `P_{xy}[x,y]`."""
         self.tokens = {"w", "y"}.union(*map(token_letters, statements))
         self.seen: dict[s.Name, _Seen] = defaultdict(_Seen)
+        self.raised: dict[str, set[s.Name]] = defaultdict(set)
+        """The names that each letter stands above."""
         self.stepped: set[str] = set()
         """The letters that stand above a name on a left side."""
         self._stems: dict[int, tuple[s.Name, s.Name, tuple[s.Expression, ...]]] = {}
@@ -160,12 +164,16 @@ class Naming:
                         seen.digit_lengths.add(len(script.text))
                     elif self._live_index(script):
                         seen.indexed = True
+                        seen.indexed_under.add(_label(node.sup))
                 if (
                     node.sup
                     and isinstance(node.sup[0], s.Number)
                     and node.sup[0].text in ("0", "1")
                 ):
                     seen.numbered = True
+                for above in node.sup:
+                    if isinstance(above, s.Name):
+                        self.raised[above.base].add(stem)
                 step = _step(node.sup)
                 if step is not None and node is left:
                     self.stepped.add(step[0])
@@ -320,6 +328,7 @@ class Naming:
         inside: list[s.Expression] = []
         kept: list[s.Expression] = list(stem.sub)
         group: s.Expression | None = None
+        indexed = _label(name.sup) in seen.indexed_under
         for script in name.sub:
             if _is_group(script):
                 group = script
@@ -329,13 +338,13 @@ class Naming:
                 if _is_digits(script, seen):
                     inside.extend(s.Number(d, span=script.span) for d in script.text)
                 else:
-                    (inside if seen.indexed else kept).append(script)
+                    (inside if indexed else kept).append(script)
             elif isinstance(script, s.Name) and not is_letter(script.base):
                 inside.extend(
                     s.Number(c, span=script.span) if c.isdigit() else s.Name(c, span=script.span)
                     for c in script.base
                 )
-            elif self._live_index(script) or seen.indexed:
+            elif self._live_index(script) or indexed:
                 inside.append(script)
             else:
                 kept.append(script)
@@ -383,6 +392,8 @@ class Naming:
             return name.sup, None
         if name_key(s.Name("x", sup=name.sup)) in seen.bracketed_sups:
             return name.sup, None
+        if isinstance(script, s.Name) and not seen.sup_defined and self._is_exponent(name, script):
+            return (), script
         if isinstance(script, s.Name) and (is_capital(script.base) or script.base in GROUPS):
             return name.sup, None
         if isinstance(script, s.Name) and script.base not in self.live:
@@ -395,6 +406,12 @@ class Naming:
             return (), script
         return name.sup, None
 
+    def _is_exponent(self, name: s.Name, script: s.Name) -> bool:
+        """The N of `λ^N`, the α of `η^α`: above a Greek letter, and above no other."""
+        greek = "α" <= name.base <= "ω" and not (name.sub or name.accents or name.primes)
+        counts = script.base in "NLKMnmk" or "α" <= script.base <= "ω"
+        return greek and counts and script.bare and len(self.raised[script.base]) == 1
+
 
 def _names_its_places(node: s.Index) -> bool:
     below = node.base.sub if isinstance(node.base, s.Name) else ()
@@ -402,6 +419,16 @@ def _names_its_places(node: s.Index) -> bool:
     word = script.base if isinstance(script, s.Name) and script.bare else ""
     places = {n.base for item in node.items for n in item.every(s.Name)}
     return len(word) == len(node.items) and word.isalpha() and set(word) <= places
+
+
+def _label(sup: tuple[s.Expression, ...]) -> str:
+    """What stands above a name and tells it from others: a word or a capital; no index or power."""
+    match sup:
+        case (s.Name(base=base, font=font),) if (
+            len(base) > 1 or is_capital(base) or font == "roman"
+        ):
+            return base
+    return ""
 
 
 def _is_digits(script: s.Number, seen: _Seen) -> bool:

@@ -7,6 +7,8 @@ score(h_t, s_i) = h_t^⊤ s_i             →  score_{t,i} = h_t^⊤ s_i      al
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from indicial.notation import syntax as s
@@ -14,10 +16,12 @@ from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
 from indicial.program.names.letters import index_name, is_capital, is_letter, is_lone, is_step
 from indicial.program.names.sorting import outline
-from indicial.program.names.uses import BUILT_IN
+from indicial.program.names.uses import BUILT_IN, parameter_used
 from indicial.program.vectors.leaves import MATRIX_FUNCTIONS
 from indicial.program.vectors.regular import Change, changed, index_letters, opaque, rebuilt
 
+LAYERS = frozenset({"layernorm", "rmsnorm", "swiglu"})
+"""Functions of vectors that are known, and that notes explain nevertheless."""
 DEEPEST = 8
 """How often functions that call functions are written out."""
 
@@ -121,6 +125,9 @@ def _right(statement: s.Statement) -> list[s.Node]:
 
 def _with(body: s.Expression, values: dict[s.Name, s.Expression]) -> s.Expression:
     def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name) and len(node.sup) == 1 and replace(node, sup=()) in values:
+            base = s.Group(values[replace(node, sup=())], span=node.span)
+            return s.Power(base, change(node.sup[0]), span=node.span)  # the a^2 of `L(a) = a^2`
         if isinstance(node, s.Name) and node in values:
             value = values[node]
             loose = isinstance(value, s.Add | s.Negative | s.Product | s.Hadamard)
@@ -137,13 +144,21 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
     # The t of `y(t) = C h(t) + D u(t-1)`, which stands nowhere else, is no value.
     inside = [a for c in calls if c.word not in BUILT_IN for a in c.arguments]
     asked = s.ids(a for a in inside if is_lone(a) or is_step(a))
+    names = list(s.every(statements, s.Name))
     new: dict[s.Call, s.Name] = {}
     for statement in statements:
         left = statement.left
         if not isinstance(left, s.Call) or opaque(left):
             continue
         spread = left.function.base == "σ" and bool(statement.every(s.Reduction))
-        if left.function.base in BUILT_IN | MATRIX_FUNCTIONS and not spread:
+        given = left.function.base in BUILT_IN | MATRIX_FUNCTIONS
+        if (
+            given
+            and not spread
+            and not (
+                _spoken(left, right := _sides(statement), names) and parameter_used(left, right)
+            )
+        ):
             continue  # `cos(θ) = …` says something of θ; `σ(x) = sqrt(Σ_i …)` is no sigmoid
         written = [a for a in left.arguments if isinstance(a, s.Name)]
         others = [n for n in s.every(statements, s.Name) if id(n) not in asked]
@@ -167,7 +182,8 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
         same = same and not any(_numbers(c.function, left.function) for c in calls)
         if same and values and len(written) == len(left.arguments):
             for call, scripts in named.items():
-                new[call] = replace(left.function, sub=(*left.function.sub, *scripts))
+                name = _as_written(left.function)
+                new[call] = replace(name, sub=(*name.sub, *scripts))
 
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Call) and node in new:
@@ -175,6 +191,26 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements] if new else statements
+
+
+def _sides(statement: s.Statement) -> tuple[s.Expression, ...]:
+    return statement.sides[1:] if isinstance(statement, s.Equation) else ()
+
+
+def _spoken(left: s.Call, right: Sequence[s.Expression], names: Sequence[s.Name]) -> bool:
+    """`LayerNorm(x) = γ ⊙ …`: a word for a layer, of which its author says how vectors pass it."""
+    if left.word not in LAYERS:
+        return False
+    bases = {a.base for a in left.arguments if isinstance(a, s.Name)}
+    matrices = any(is_capital(n.base) for n in s.every(right, s.Name))
+    elements = any(n.sub and n.base in bases for n in names)
+    return matrices or elements or bool(list(s.every(right, s.Hadamard)))
+
+
+def _as_written(function: s.Name) -> s.Name:
+    """`LayerNorm`, which is read as `layernorm`, by the name that its author gives it."""
+    word = re.search(r"[A-Za-z]+(?=\}*$)", function.span.text) if function.base in LAYERS else None
+    return replace(function, base=word.group()) if word else function
 
 
 def _places(call: s.Call, left: s.Call) -> tuple[s.Expression, ...] | None:

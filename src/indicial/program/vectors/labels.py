@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -75,6 +75,11 @@ def worded(statements: list[s.Statement]) -> list[s.Statement]:
     lefts = [st.sides[0] for st in statements if isinstance(st, s.Equation)]
     products = [left.factors for left in lefts if isinstance(left, s.Product)]
     spelt = {spelling(run) for f in products for _, run in runs(f) if len(run) == len(f)}
+    letters = Counter(n.base for n in s.every(statements, s.Name))
+    inside = [run for p in s.every(statements, s.Product) for _, run in runs(p.factors)]
+    for word, count in Counter(map(spelling, inside)).items():  # the BIS of `|g - BIS_t|`
+        if all(letters[letter] == count * word.count(letter) for letter in word):
+            spelt.add(word)
     words = {word for word in spelt if len(word) >= SHORTEST_WORD and SELDOM_MATRICES & set(word)}
     if not words:
         return statements

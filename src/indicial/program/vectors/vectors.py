@@ -379,7 +379,19 @@ class _Rewriting:
         if found is None or len(found[1]) < 2 or found[1][0] != 0:
             return None
         shape, kept = found
+        if shape != NUMBER and (number := self._of_a_number(statement)):
+            raise Outside(f"{number} fits as a number only, and {unicode(statement.left)} is none")
         return statement.only(kept), shape
+
+    def _of_a_number(self, equation: s.Equation) -> str:
+        """The x of `FFN(x) = x W`, named for what it is of, if nothing else than a number fits there."""
+        _, bracket, inside = equation.sides[0].span.text.partition("(")
+        letters = re.findall(r"[A-Za-z]+", inside) if isinstance(equation.sides[0], s.Name) else []
+        for leaf, _ in self.kinds.leaves(equation) if bracket else ():
+            number = self.kinds.shape_of(leaf) == NUMBER and leaf.key not in self.declared
+            if number and leaf.key in letters and not leaf.base.sub:
+                return leaf.key
+        return ""
 
     def _own(self, equation: s.Equation) -> bool:
         """Whether it defines a function of one's own: `f(x[J])[j] = …`, which has its indices."""
