@@ -108,7 +108,11 @@ def _check(options: argparse.Namespace) -> int:
             raise IndicialError(f"there is no size {name}; there are {', '.join(sorted(known))}")
     every: dict[Message, None] = {m: None for program in programs for m in program.messages}
     found = in_order(m for m in every if options.notes or m.severity != "note")
-    skipped = [s for p in programs for s in p.skipped]
+    order = {name: number for number, name in enumerate(files)}
+    skipped = sorted(
+        (s for p in programs for s in p.skipped),
+        key=lambda s: (order.get(s.span.source.name, 0), s.span.source.name, s.span.start),
+    )
     # One by one: a claim speaks of headings of its own document.
     verdicts = [v for document in documents for v in _claims(document, sizes, options)]
     errors = sum(1 for m in found if m.severity == "error")

@@ -205,6 +205,9 @@ class BracketGrammar(NameGrammar):
         elif word in CONDITION_WORDS:
             self.i += token.kind == "key"
             condition = self.condition(commas=bool(ends))
+        elif ends and token.kind == "text" and self.tokens[self.i + 1].kind in ends:
+            self.i += 1  # words that say which case it is, and not when it holds
+            condition = s.Name(token.text, font="roman", span=token.span)
         elif ends and token.kind not in ends:
             condition = self.condition(commas=True)
         while ends and (self.at(",") or self.at(".") or self.at(";")):

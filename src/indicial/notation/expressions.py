@@ -136,8 +136,18 @@ class ExpressionParser(ConditionGrammar):
                 factors = [s.Fraction(s.inner(above), s.inner(below), span=span)]
             elif self.starts_factor(token):
                 factors.append(self.factor())
+            elif self.dotted(token):
+                self.i += 1
+                factors.append(self.factor())
             else:
                 return self.build(factors, start)
+
+    def dotted(self, token: Token) -> bool:
+        r"""Whether a full stop multiplies, `\gamma_n.x_n`: right between two factors, with no blank."""
+        behind = self.tokens[self.i + 1] if self.latex and self.at(".") else token
+        return (
+            behind is not token and not (token.space or behind.space) and self.starts_factor(behind)
+        )
 
     def no_script(self, name: s.Expression, star: Token) -> None:
         r"""`\tilde h*t = h*{t-1}`: Markdown took two `_` for emphasis, and stars are left."""
@@ -267,6 +277,10 @@ class ExpressionParser(ConditionGrammar):
         self.i += 1
         self.bars.append("call")
         arguments = () if self.at(")") else self.items((")", "|", "mid"))
+        if self.latex and len(function.base) == 1:
+            arguments = tuple(
+                one for a in arguments for one in (a.parts if isinstance(a, s.Join) else (a,))
+            )  # `f(x; w)`
         given = None
         if self.at("|") or self.at("mid"):
             self.i += 1
@@ -280,7 +294,11 @@ class ExpressionParser(ConditionGrammar):
         """Expressions with commas between them; stands before the closing sign afterwards."""
         items: list[s.Expression] = []
         while True:
-            items.append(self.expression())
+            if self.latex and self.at(":") and (self.ahead(",", 1) or self.ahead("]", 1)):
+                items.append(s.Name(":", span=self.peek().span))  # `U[c,:]`
+                self.i += 1
+            else:
+                items.append(self.expression())
             if self.at(","):
                 self.i += 1
                 if any(self.at(sign) for sign in until):

@@ -19,8 +19,8 @@ from indicial.notation.vocabulary import REDUCTIONS
 _REDUCTIONS = frozenset(REDUCTIONS)
 _NAME_KINDS = frozenset({"letter", "word", "sigma", "text"})
 _K = (s.Name("k"),)
-_SCRIPT_SIGNS = frozenset("*+-")
-"""Signs that stand alone in a script: `Φ^*`, `P^-_k`."""
+_SCRIPT_SIGNS = frozenset("*+-:")
+"""Signs that stand alone in a script: `Φ^*`, `P^-_k`, `W_{:,i}`."""
 
 
 class NameGrammar(Grammar):

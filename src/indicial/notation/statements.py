@@ -112,6 +112,12 @@ class RowParser:
     def drop_loop_header(self) -> None:
         """`for j, i: h[j] += …`: an equation holds for all its indices anyway."""
         tokens = self.tokens
+        if is_sign(tokens[0], "∀"):
+            ends = [t for t in top_level(tokens) if is_sign(t, ",:") or t.kind == "quad"]
+            rest = tokens[tokens.index(ends[0]) + 1 :] if ends else []
+            if any(map(is_relation, top_level(rest))):
+                self.tokens = [*rest, *tokens[: tokens.index(ends[0])]]
+            return
         if tokens[0].text != "for" or tokens[0].kind not in ("key", "text", "word"):
             return
         end = 1

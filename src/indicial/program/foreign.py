@@ -19,115 +19,17 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.program.doubts import indexed
-from indicial.program.names.letters import GROUPS, LAST, index_name, is_capital
+from indicial.program.names.letters import GROUPS, LAST, is_capital
 from indicial.program.names.naming import ACTIVATIONS, FUNCTION_LETTERS, activates, maps
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Outline
 from indicial.program.names.sorting import density
-from indicial.program.names.uses import BUILT_IN, PROBABILITY, Use, of_matrices
+from indicial.program.names.uses import BUILT_IN, PROBABILITY, Use
 from indicial.program.notions import is_differential, notion
 from indicial.program.vectors.labels import SELDOM_MATRICES, SHORTEST_WORD, runs, spelling
 from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, in_scripts, is_ones
 
-TOP, TIME = s.Name("T"), s.Name("t")
-
-
-def without_names(statement: s.Statement, outline: Outline) -> s.Statement:
-    """`Z = f(X, A) = softmax(…)` without the side that only gives it a second name."""
-    if not isinstance(statement, s.Equation) or len(statement.sides) < 3:
-        return statement
-    kept = [0, *(n for n in range(1, len(statement.sides)) if not _names(statement, n, outline))]
-    return statement.only(kept) if len(kept) > 1 else statement
-
-
-def without_arguments(statement: s.Statement, outline: Outline) -> s.Statement:
-    """`l(y, ŷ) = -Σ_j y_j log ŷ_j`: a number, of vectors whose elements stand on the right.
-
-    Where it is called it is always of these: `y = x / RMS(x)` is `y = x / RMS`.
-    """
-    heads = [st.left for st in outline.statements if isinstance(st, s.Equation)]
-    calls = {head for head in heads if isinstance(head, s.Call)}
-    if not calls.intersection(statement.every(s.Call)):
-        return statement
-    names = {call: _of_elements(call, outline) for call in calls}
-
-    def change(node: s.Expression) -> s.Expression:
-        name = names.get(node) if isinstance(node, s.Call) else None
-        return replace(name, span=node.span) if name is not None else node.rebuild(change)
-
-    return statement.rebuild(change)
-
-
-def _of_elements(left: s.Call, outline: Outline) -> s.Name | None:
-    """The name of a function that is always of the same vectors, if their elements define it."""
-    equations = [st for st in outline.statements if isinstance(st, s.Equation)]
-    (statement, *again) = [st for st in equations if st.left == left]
-    function = left.function
-    called = {call for call in s.every(outline.statements, s.Call) if call.function == function}
-    if function.base in PROBABILITY | BUILT_IN or called != {left} or again or left.given:
-        return None
-    right = set(s.every(statement.sides[1:], s.Name))
-    elements = {(n.base, n.accents) for n in right if n.sub}
-    plain = [a for a in left.arguments if isinstance(a, s.Name) and not a.sub]
-    # `MultiHead(Q, K, V) = Concat(head_1, …, head_h) W^O`: what it is of, it reads elsewhere.
-    elsewhere = of_matrices(left) and not right & set(plain)
-    held = all((a.base, a.accents) in elements for a in plain)
-    if len(plain) < len(left.arguments) or not (held or elsewhere):
-        return None
-    return function
-
-
-def by_number(statement: s.Statement) -> s.Statement:
-    """`P(w_j | w_i) = exp(u_j^⊤ v_i) / …`, with no w on the right: i and j number words, and P is P_{ij}."""
-    left = statement.sides[0] if isinstance(statement, s.Equation) else None
-    if not isinstance(statement, s.Equation) or not isinstance(left, s.Call):
-        return statement
-    held_words = (*(left.given or ()), *left.arguments)
-    words = [n for n in held_words if isinstance(n, s.Name) and len(n.sub) == 1]
-    letters = [index_name(word.sub[0]) for word in words]
-    bases = {(word.base, word.accents) for word in words}
-    right = list(s.every(statement.sides[1:], s.Name))
-    held = {n for n in right if index_name(n) is not None}
-    whole = len(words) == len(held_words) and len(bases) == 1
-    if not whole or left.word not in PROBABILITY or not all(n in held for n in letters):
-        return statement
-    if any((n.base, n.accents) in bases for n in right) or not set(letters) - {None}:
-        return statement
-    sub = tuple(n for n in letters if n is not None)
-    return replace(
-        statement, sides=(replace(left.function, sub=sub, span=left.span), *statement.sides[1:])
-    )
-
-
-def at_time(statement: s.Statement) -> s.Statement:
-    """`h_t = A(t) h_{t-1}`: a capital before a bracket with t, beside names with t below, is `A_t`."""
-    if not isinstance(statement, s.Equation) or not any(
-        call.arguments == (TIME,) for call in statement.every(s.Call)
-    ):
-        return statement
-    left = statement.left
-    if not isinstance(left, s.Name) or left.sub != (TIME,):
-        return statement
-
-    def change(node: s.Expression) -> s.Expression:
-        match node:
-            case s.Call(function=s.Name(sub=(), sup=()) as name, arguments=arguments):
-                if arguments == (TIME,) and len(name.base) == 1 and name.base.isupper():
-                    return replace(name, sub=(TIME,), span=node.span)
-        return node.rebuild(change)
-
-    return statement.rebuild(change)
-
-
-def _names(equation: s.Equation, number: int, outline: Outline) -> bool:
-    """Whether a side is a function that nothing here defines, of names alone."""
-    side = equation.sides[number]
-    if not isinstance(side, s.Call) or not all(isinstance(a, s.Name) for a in side.arguments):
-        return False
-    use = outline.use(side)
-    if use is None or use.kind == "probability" or use.reference.key in outline.defined:
-        return False
-    return bool(_opaque(use, outline)) or use.reference.key in FUNCTION_LETTERS
+TOP = s.Name("T")
 
 
 def foreign(statement: s.Statement, outline: Outline) -> str:
@@ -167,7 +69,7 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
                 continue  # `δ^{(l)} (a^{(l-1)})^T`
             if use.call is not None and use.call.function.primes and _is_slope(use.call, statement):
                 continue
-            if reason := _opaque(use, outline) if not indexed(statement) and not drawn else "":
+            if reason := opaque(use, outline) if not indexed(statement) and not drawn else "":
                 return reason
     return _word(statement, outline)
 
@@ -229,9 +131,11 @@ def _left_product(left: s.Product, equation: s.Equation, outline: Outline) -> st
     words = [f.base for f in left.factors if isinstance(f, s.Name) and len(f.base) > 3]
     if words and words[0].isalpha():  # `Attention\\ Weights\\ α = …`
         return "its left side has words"
-    if word := _spelt(left, outline):
+    pair = SELDOM_MATRICES.intersection(n.base for _, run in runs(left.factors[:2]) for n in run)
+    if word := _spelt(left, outline, SHORTEST_WORD - bool(pair)):
         return f"{word} may be a word or a product"
-    if not _applied(left) and _plain_letters(equation, outline):
+    again = set(left.factors).intersection(s.every(equation.sides[1:], s.Name))  # `K A = λ A`
+    if not again and not _applied(left) and _plain_letters(equation, outline):
         return "its left side is a product"
     return ""
 
@@ -361,7 +265,7 @@ def _exponents(nodes: Iterable[s.Node]) -> set[int]:
     return s.ids(script for name in names for script in name.sup)
 
 
-def _opaque(use: Use, outline: Outline) -> str:
+def opaque(use: Use, outline: Outline) -> str:
     """A function that nothing here computes."""
     key = use.reference.key
     named = use.kind == "function" and (not outline.is_function(key) or _derived(key, outline))

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from indicial.notation.source import NOWHERE, Source, Span
+from indicial.program.terminal import escaped
 
 SEVERITIES = ("error", "warning", "note")
 
@@ -152,7 +153,7 @@ class _Excerpt:
         gutter = f"{self.number:>4} | "
         pad = " " * (len(gutter) - 2) + "| "
         result = [] if self.source is home else [f"  {self.source.name}:"]
-        result.append(gutter + self.shown)
+        result.append(gutter + escaped(self.shown))
         for runs, remark in self.carets:
             row = ""
             for start, length in sorted(runs):
@@ -185,8 +186,8 @@ def _excerpts(sites: Iterable[tuple[Span, str]], width: int) -> list[_Excerpt]:
             excerpt = _Excerpt(span.source, span.line, shown, left)
             found.append(excerpt)
         first, last = start - excerpt.left, end - excerpt.left
-        marked = max(1, columns(excerpt.shown[first:last]))
-        excerpt.mark(columns(excerpt.shown[:first]), marked, remark)
+        marked = max(1, columns(escaped(excerpt.shown[first:last])))
+        excerpt.mark(columns(escaped(excerpt.shown[:first])), marked, remark)
     return found
 
 

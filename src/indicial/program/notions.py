@@ -31,6 +31,7 @@ from indicial.program.vectors.leaves import JOINING
 from indicial.program.vectors.shapes import dotted
 from indicial.program.vectors.spelling import convolved
 
+ALL = s.Name(":")
 OPERATORS = frozenset(
     {
         "Var", "var", "Cov", "cov", "Corr", "corr", "KL", "JS", "TV", "MI", "MSE", "Bias", "Pr", "Pop",
@@ -44,6 +45,25 @@ _SETS = frozenset(SCRIPT_LETTERS.values()) - set("ℒ𝒩𝒰")
 """Script letters: sets, structures, distributions. A loss and what is drawn from are read."""
 
 
+def _is_tensor(name: s.Name, outline: Outline) -> bool:
+    """A script letter that is declared, or that is only ever a factor, or what a product of matrices is."""
+    if name.base in outline.declared:
+        return True
+    plain: set[int] = set()
+    for product in s.every(outline.statements, s.Product):
+        factors = [f.body if isinstance(f, s.Transpose) else f for f in product.factors]
+        others = [f for f in factors if isinstance(f, s.Name) and f.base not in _SETS]
+        if any(is_capital(f.base) for f in others):
+            plain |= set(map(id, factors))
+    for statement in outline.statements:
+        if isinstance(statement, s.Equation) and isinstance(statement.sides[-1], s.Product):
+            turned = [n for n in statement.sides[-1].every(s.Name) if n.sup == (s.Name("T"),)]
+            turned += statement.sides[-1].every(s.Transpose)
+            plain |= {id(statement.sides[0])} if turned else set()
+    uses = [n for n in s.every(outline.statements, s.Name) if n.base == name.base]
+    return bool(uses) and all(id(n) in plain for n in uses)
+
+
 def _is_function_name(node: s.Expression) -> bool:
     """The σ and tanh of `(σ, σ, σ, tanh)^⊤ W [h; x]`, which nothing is given to."""
     return isinstance(node, s.Name) and node.bare and node.base in BUILT_IN
@@ -52,6 +72,8 @@ def _is_function_name(node: s.Expression) -> bool:
 def notion(node: s.Node, outline: Outline) -> str:
     """What a node is about that tensors are not; nothing for all others."""
     match node:
+        case s.Name(sub=places) | s.Index(items=places) if ALL in places:
+            return "it takes a part of something"
         case s.Call() if _of_an_event(node):
             return "it is about the probability of an event"
         case s.Index() if any(_is_distribution(item, outline) for item in node.items):
@@ -68,6 +90,8 @@ def notion(node: s.Node, outline: Outline) -> str:
             s.Dots() in node.arguments and node.word not in JOINING | PROBABILITY
         ):
             return "it goes on with dots"
+        case s.Cases(branches=branches) if any(map(_in_words, branches)):
+            return "it says in words when a case holds"
         case s.Cases(branches=((_, None), _, *_)):
             return "it lists alternatives, and says of none when it holds"
         case s.ListLiteral() if any(map(_is_function_name, node.items)):
@@ -84,7 +108,7 @@ def notion(node: s.Node, outline: Outline) -> str:
             return "e is a name here, and may be Euler's number"
         case s.Name(base="e", sup=(s.Number("2"),)) if _only_squared(outline):
             return "e^2 may be the square of an e, or exp(2)"
-        case s.Name() if node.base in _SETS and node.base not in outline.declared:
+        case s.Name() if node.base in _SETS and not _is_tensor(node, outline):
             return f"{node.base} is a set or a structure"
         case s.Index() | s.Call() | s.Product() if _expects(node, outline):
             return "it holds an expectation"
@@ -111,6 +135,16 @@ def notion(node: s.Node, outline: Outline) -> str:
         case s.Reduction(operator="argmin" | "argmax") if _over_parameters(node):
             return "it is about the best parameters" if not _speaks_of_tokens(node) else ""
     return ""
+
+
+def _in_words(branch: tuple[s.Expression, s.Expression | None]) -> bool:
+    """`0 if masked`: a condition that compares nothing."""
+    condition = branch[1]
+    return (
+        condition is not None
+        and not s.is_condition(condition)
+        and any(isinstance(n, s.Name) and len(n.base) > 1 for n in s.factors(condition))
+    )
 
 
 def _of_an_event(call: s.Call) -> bool:

@@ -15,12 +15,11 @@ from indicial.notation.faults import Skipped
 from indicial.notation.source import Span
 from indicial.notation.syntax import Equation, Name, Statement
 from indicial.program.doubts import about, indexed
-from indicial.program.foreign import at_time, by_number, foreign, without_arguments, without_names
-from indicial.program.names.outline import Outline
+from indicial.program.foreign import foreign
 from indicial.program.names.sorting import says_what
+from indicial.program.plainly import plainly
 from indicial.program.program import Program
 from indicial.program.sections import Part
-from indicial.program.vectors.unwritten import bound_apart, summed
 
 Make = Callable[[Part], Program]
 
@@ -148,7 +147,7 @@ def _without_foreign(part: Part, found: set[Statement]) -> Part:
     """The part without what is not about tensors; that is added to what was `found`."""
     own = part.holding(part.statements).prose()
     sketch = part.outline()
-    plain = {id(s): _plainly(s, sketch) for s in own}
+    plain = {id(s): plainly(s, sketch) for s in own}
     if any(id(new) != old for old, new in plain.items()):
         home = {id(plain[key]): block for key, block in part.home.items() if key in plain}
         statements = [plain.get(id(s), s) for s in part.statements]
@@ -157,9 +156,3 @@ def _without_foreign(part: Part, found: set[Statement]) -> Part:
     reasons = {id(s): reason for s in own if (reason := foreign(s, part.outline()))}
     found.update(s for s in own if id(s) in reasons)
     return replace(part.without(reasons), borrowed=part.borrowed) if reasons else part
-
-
-def _plainly(statement: Statement, sketch: Outline) -> Statement:
-    """A statement of prose with what its author leaves to the reader."""
-    named = without_arguments(without_names(statement, sketch), sketch)
-    return summed(bound_apart(by_number(at_time(named))), prose=True)

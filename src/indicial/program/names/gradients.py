@@ -13,18 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.notation.signs import MARKS
 from indicial.notation.slopes import FIRST, derived
-from indicial.program.names.letters import LAST, is_capital
+from indicial.program.names.letters import LAST, is_capital, shifted
 
 LOSSES = frozenset(
     {"L", "ℒ", "J", "𝒥", "ℓ", "l", "E", "ℰ", "C", "𝒞", "S", "loss", "Loss", "cost", "RSS", "MSE", "SSE", "BCE"}
 )  # fmt: skip
 """What is made small: numbers."""
 ZERO = s.Number("0")
+D = s.Name("d")
 
 
 def named(statement: s.Statement) -> s.Statement:
@@ -38,7 +40,7 @@ def named(statement: s.Statement) -> s.Statement:
     slope = found.sides[0]
     if not isinstance(slope, s.Derivative) or _head(slope.above) is None:
         return statement
-    plain = _is_loss(slope.above) or _own(slope, found.sides[-1])
+    plain = _is_loss(slope.above) or _own(slope, found.sides[-1]) or _of_a_step(slope)
     # Plain letters alone may be vectors: `∂L/∂w = ∂L/∂z ∂z/∂w`.
     by_elements = any(n.sub for n in found.every(s.Name)) and not any(map(_of_wholes, found.sides))
     if not plain and not by_elements:
@@ -64,10 +66,45 @@ def named(statement: s.Statement) -> s.Statement:
     return replace(statement, sides=tuple(sides), relations=("=",) * (len(sides) - 1))
 
 
+def abbreviated(statements: list[s.Statement]) -> list[s.Statement]:
+    """`dX = dS W^⊤`: for a derivative of the loss by X there stands dX, as programs call it.
+
+    Where somebody writes `dt` or `dx`, it is about small changes.
+    """
+    found = [pair for p in s.every(statements, s.Product) for pair in _differences(p)]
+    lefts = [st.left for st in statements if isinstance(st, s.Equation)]
+    defined = [left.factors[1] for left in lefts if isinstance(left, s.Product) and _differs(left)]
+    bases = {name.base for name in found}
+    if not defined or not all(is_capital(base) or base == "b" for base in bases):
+        return statements
+
+    def change(node: s.Expression) -> s.Expression:
+        if not isinstance(node, s.Product):
+            return node if isinstance(node, s.Name) else node.rebuild(change)
+        factors: list[s.Expression] = []
+        for factor in map(change, node.factors):
+            if factors and factors[-1] == D and isinstance(factor, s.Name):
+                span = factors.pop().span.to(factor.span)
+                factor = replace(factor, base="d" + factor.base, span=span)
+            factors.append(factor)
+        return factors[0] if len(factors) == 1 else replace(node, factors=tuple(factors))
+
+    return s.with_sides(statements, change)
+
+
+def _differences(product: s.Product) -> list[s.Name]:
+    """The S of `dS W`."""
+    return [b for a, b in pairwise(product.factors) if a == D and isinstance(b, s.Name)]
+
+
+def _differs(left: s.Product) -> bool:
+    return len(left.factors) == 2 and bool(_differences(left))
+
+
 def below(name: s.Name) -> s.Name | None:
     """The W_{hh} of `∂L/∂W_{hh}`, if L is a loss; None for other names and derivatives."""
     above, sign, letter = name.base.removeprefix("∂").partition("/∂")
-    if not sign or above.partition("_")[0] not in LOSSES:
+    if not sign or (above.partition("_")[0] not in LOSSES and above != letter):
         return None
     marks = tuple(MARKS[c] for c in letter if c in MARKS)
     plain = "".join(c for c in letter if c not in MARKS and c != "'")
@@ -97,6 +134,9 @@ def _name(slope: s.Derivative, lone: set[str]) -> s.Name | None:
     above, under = _head(slope.above), slope.below
     if above is None or not isinstance(under, s.Name) or under.base in ("t", "τ"):
         return None  # how something changes in time
+    if _of_a_step(slope):  # by itself a step before: for each step one
+        base = f"∂{unicode(above.stem)}/∂{unicode(under.stem)}"
+        return s.Name(base, (), 0, above.sub, above.sup, above.font, span=slope.span)
     labels = tuple(i for i in above.sub if isinstance(i, s.Name) and _is_label(i))
     parts = [_powered(replace(above.stem, sub=labels), above), _powered(under.stem, under)]
     base = f"∂{parts[0]}/∂{parts[1]}"
@@ -136,6 +176,18 @@ def _once(scripts: Sequence[s.Expression]) -> set[int]:
 def _is_label(script: s.Name) -> bool:
     """The B of `σ_B`, the reg of `L_{reg}`."""
     return len(script.base) > 1 or (is_capital(script.base) and script.base not in LAST)
+
+
+def _of_a_step(slope: s.Derivative) -> bool:
+    """`∂c_t/∂c_{t-1}`."""
+    above, under = slope.above, slope.below
+    if not isinstance(above, s.Name) or not isinstance(under, s.Name):
+        return False
+    if replace(above, sub=()) != replace(under, sub=()) or len(above.sub) != len(under.sub):
+        return False
+    pairs = [(shifted(a), shifted(b)) for a, b in zip(above.sub, under.sub, strict=True)]
+    steps = [a[1] - b[1] if a and b and a[0] == b[0] else 9 for a, b in pairs]
+    return sorted(steps)[-1:] == [1] and set(steps) <= {0, 1}
 
 
 def _head(above: s.Expression) -> s.Name | None:

@@ -20,9 +20,9 @@ PLACES = {"pos": "p", "position": "p", "token": "t", "step": "t"}
 
 def by_elements(statement: s.Statement) -> s.Statement:
     """The statement for every element that it is about, if the places on its left are computed."""
-    left = statement.left
     if not isinstance(statement, s.Equation) or statement.guard is not None:
         return statement
+    left = statement.sides[0]
     name, items = _places(left)
     found = [(item, *_every(item)) for item in items]
     stepped = [(item, step, first, letter) for item, step, first, letter in found if letter]
@@ -64,7 +64,7 @@ def by_elements(statement: s.Statement) -> s.Statement:
     return replace(statement, sides=sides, guard=guard)
 
 
-def _places(left: s.Expression | None) -> tuple[s.Name | None, tuple[s.Expression, ...]]:
+def _places(left: s.Expression) -> tuple[s.Name | None, tuple[s.Expression, ...]]:
     """The PE, and the pos and the 2i, of `PE_{(pos, 2i)}`, `PE(pos, 2i)` and `PE[pos, 2i]`."""
     match left:
         case s.Name(sub=(s.TupleLiteral(items=items),), sup=()) | s.Name(sub=items, sup=()):

@@ -35,7 +35,9 @@ from indicial.program.names.letters import (
 
 FUNCTION_LETTERS = frozenset("fgφψ")
 """Letters that are a function where nothing says otherwise; any other letter is a factor."""
-ACTIVATIONS = frozenset({"LeakyReLU", "PReLU"})
+ACTIVATIONS = frozenset(
+    {"LeakyReLU", "PReLU", "activation", "Activation", "act", "Act", "激活函数"}
+)
 """Functions of a number that everyone knows but for a slope, which is not said: each stands in for itself."""
 
 
@@ -344,7 +346,7 @@ class Naming:
                     s.Number(c, span=script.span) if c.isdigit() else s.Name(c, span=script.span)
                     for c in script.base
                 )
-            elif self._live_index(script) or indexed:
+            elif self._live_index(script) or seen.indexed:
                 inside.append(script)
             else:
                 kept.append(script)

@@ -19,7 +19,10 @@ from indicial.program.vectors.regular import COUNTED, changed, index_letters, op
 def beside_labels(statements: list[s.Statement]) -> list[s.Statement]:
     """What is above a name beside a label, and places that are counted from the last, written below."""
     names = [n for n in s.every(statements, s.Name) if n.sup]
-    steps = {x for n in names if len(n.sup) > 1 for i in n.sup if (x := _shifted(i))}
+    steps = {x for n in names if len(n.sup) > 1 for i in n.sup if (x := _shifted(s.inner(i)))}
+    above = {x for n in names if len(n.sup) == 1 for i in n.sup if (x := _shifted(s.inner(i)))}
+    held = (i.body for n in names if len(n.sup) > 1 for i in n.sup if isinstance(i, s.Group))
+    steps |= above & {n.base for n in held if isinstance(n, s.Name)}  # the l of `h^{c,(l)}`
     ends = {x for n in names if isinstance(n.sup[0], s.Group) and (x := _end(n.sup[0].body))}
     for statement in statements if names else ():
         left, *rest = statement.sides if isinstance(statement, s.Equation) else (None,)
@@ -41,10 +44,9 @@ def beside_labels(statements: list[s.Statement]) -> list[s.Statement]:
             if last or (_letter_above(node) in steps and node.stem not in whole):
                 return replace(node, sub=(s.inner(above), *node.sub), sup=())
             return node
-        below = tuple(
-            i for i in node.sup if (index_name(i) or s.Name("")).base in steps or _shifted(i)
-        )
-        label = tuple(i for i in node.sup if i not in below)
+        counting = tuple(i for i in node.sup if _counts(s.inner(i), steps))
+        below = tuple(map(s.inner, counting))
+        label = tuple(i for i in node.sup if i not in counting)
         if not below:
             return node
         turned = label[-1] if label else None
@@ -54,6 +56,11 @@ def beside_labels(statements: list[s.Statement]) -> list[s.Statement]:
         return replace(node, sub=(*below, *node.sub), sup=label)
 
     return [changed(statement, change) for statement in statements]
+
+
+def _counts(node: s.Expression, steps: set[str]) -> bool:
+    """Whether it is one of the steps, or one of them shifted."""
+    return (index_name(node) or s.Name("")).base in steps or bool(_shifted(node))
 
 
 def _shifted(node: s.Expression) -> str:

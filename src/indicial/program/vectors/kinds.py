@@ -295,7 +295,7 @@ class Kinds(Leaves):
         return {NUMBER: number, COLUMN: 0.8, ROW: 0.8 + row, MATRIX: matrix}
 
     def _capital(self, seen: Seen, row: float) -> Costs:
-        if not seen.letter.isascii():  # ℒ
+        if not seen.letter.isascii() and (seen.letter == "ℒ" or not seen.product):
             return {NUMBER: 0, MATRIX: 3, COLUMN: 4}
         if seen.most > 1 and not (seen.steps and (seen.product or seen.transposed)):
             return {NUMBER: 0.3, COLUMN: 2.5, ROW: 2.5 + row, MATRIX: 3}

@@ -42,9 +42,8 @@ def sized_identities(statements: list[s.Statement]) -> list[s.Statement]:
     if not [st for st in statements if _SIZED.search(st.span.text)]:
         return statements
     defined = {st.left for st in statements}
-    sizes = [(s.Name(letter),) for letter in "nNdDmMp"]
     names = s.every(statements, s.Name)
-    sized = {n for n in names if n == s.Name("I", sub=n.sub) and n.sub in sizes} - defined
+    sized = {n for n in names if n == s.Name("I", sub=n.sub) and _is_size(n.sub)} - defined
 
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Name) and node in sized:
@@ -52,6 +51,12 @@ def sized_identities(statements: list[s.Statement]) -> list[s.Statement]:
         return node.rebuild(change)
 
     return s.with_sides(statements, change) if sized else statements
+
+
+def _is_size(sub: tuple[s.Expression, ...]) -> bool:
+    """The n of `I_n`, the nq of `I_{nq}`; the ij of `I_{ij}` are places."""
+    letters = sub[0].base if len(sub) == 1 and isinstance(sub[0], s.Name) and sub[0].bare else ""
+    return bool(letters) and set(letters) <= set("nNdDmMpq")
 
 
 def drawn_one_by_one(statements: list[s.Statement], sketch: Outline) -> list[s.Statement]:

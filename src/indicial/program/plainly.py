@@ -1,0 +1,143 @@
+r"""A statement of prose → the same with what its author leaves to the reader.
+
+Z = f(X, A) = softmax(…)             →  Z = softmax(…)         a second name says nothing
+l(y, ŷ) = -Σ_j y_j log ŷ_j           →  l = -Σ_j y_j log ŷ_j   a number, of vectors
+P(w_j | w_i) = exp(u_j^⊤ v_i) / …    →  P_{ij} = …             i and j number words
+h_t = A(t) h_{t-1}                   →  h_t = A_t h_{t-1}
+α_{ij} = e^{e_{ij}} / Σ_k e^{e_{ik}} →  … exp(e_{ij}) …        an e that scores, and Euler's number
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from indicial.notation import syntax as s
+from indicial.program.foreign import opaque
+from indicial.program.names.letters import index_name
+from indicial.program.names.naming import FUNCTION_LETTERS
+from indicial.program.names.outline import Outline
+from indicial.program.names.uses import BUILT_IN, PROBABILITY, of_matrices
+from indicial.program.vectors.unwritten import bound_apart, summed
+
+TIME = s.Name("t")
+
+
+def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
+    """A statement of prose, as it is meant; `sketch` is of all that stand with it."""
+    named = without_arguments(without_names(statement, sketch), sketch)
+    return summed(bound_apart(by_number(at_time(exponentials(named, sketch)))), prose=True)
+
+
+def exponentials(statement: s.Statement, outline: Outline) -> s.Statement:
+    """`e^{e_{ij}}`, where e is a name as well: what is raised to something that is computed is Euler's number."""
+    if not any(n.base == "e" and n.sub for n in s.every(outline.statements, s.Name)):
+        return statement
+
+    def change(node: s.Expression) -> s.Expression:
+        match node:
+            case s.Name(base="e", sub=(), accents=(), primes=0, sup=(power,)):
+                plain = isinstance(power, s.Name) and not power.sub  # a label, as in `e^t`
+                if not plain and not isinstance(power, s.Group | s.Star):
+                    name = s.Name("exp", span=node.span)
+                    return s.Call(name, (power.rebuild(change),), span=node.span)
+        return node.rebuild(change)
+
+    return statement.rebuild(change)
+
+
+def without_names(statement: s.Statement, outline: Outline) -> s.Statement:
+    """`Z = f(X, A) = softmax(…)` without the side that only gives it a second name."""
+    if not isinstance(statement, s.Equation) or len(statement.sides) < 3:
+        return statement
+    kept = [0, *(n for n in range(1, len(statement.sides)) if not _names(statement, n, outline))]
+    return statement.only(kept) if len(kept) > 1 else statement
+
+
+def without_arguments(statement: s.Statement, outline: Outline) -> s.Statement:
+    """`l(y, ŷ) = -Σ_j y_j log ŷ_j`: a number, of vectors whose elements stand on the right.
+
+    Where it is called it is always of these: `y = x / RMS(x)` is `y = x / RMS`.
+    """
+    heads = [st.left for st in outline.statements if isinstance(st, s.Equation)]
+    calls = {head for head in heads if isinstance(head, s.Call)}
+    if not calls.intersection(statement.every(s.Call)):
+        return statement
+    names = {call: _of_elements(call, outline) for call in calls}
+
+    def change(node: s.Expression) -> s.Expression:
+        name = names.get(node) if isinstance(node, s.Call) else None
+        return replace(name, span=node.span) if name is not None else node.rebuild(change)
+
+    return statement.rebuild(change)
+
+
+def _of_elements(left: s.Call, outline: Outline) -> s.Name | None:
+    """The name of a function that is always of the same vectors, if their elements define it."""
+    equations = [st for st in outline.statements if isinstance(st, s.Equation)]
+    (statement, *again) = [st for st in equations if st.left == left]
+    function = left.function
+    called = {call for call in s.every(outline.statements, s.Call) if call.function == function}
+    if function.base in PROBABILITY | BUILT_IN or called != {left} or again or left.given:
+        return None
+    right = set(s.every(statement.sides[1:], s.Name))
+    elements = {(n.base, n.accents) for n in right if n.sub}
+    plain = [a for a in left.arguments if isinstance(a, s.Name) and not a.sub]
+    # `MultiHead(Q, K, V) = Concat(head_1, …, head_h) W^O`: what it is of, it reads elsewhere.
+    elsewhere = of_matrices(left) and not right & set(plain)
+    held = all((a.base, a.accents) in elements for a in plain)
+    if len(plain) < len(left.arguments) or not (held or elsewhere):
+        return None
+    return function
+
+
+def by_number(statement: s.Statement) -> s.Statement:
+    """`P(w_j | w_i) = exp(u_j^⊤ v_i) / …`, with no w on the right: i and j number words, and P is P_{ij}."""
+    left = statement.sides[0] if isinstance(statement, s.Equation) else None
+    if not isinstance(statement, s.Equation) or not isinstance(left, s.Call):
+        return statement
+    held_words = (*(left.given or ()), *left.arguments)
+    words = [n for n in held_words if isinstance(n, s.Name) and len(n.sub) == 1]
+    letters = [index_name(word.sub[0]) for word in words]
+    bases = {(word.base, word.accents) for word in words}
+    right = list(s.every(statement.sides[1:], s.Name))
+    held = {n for n in right if index_name(n) is not None}
+    whole = len(words) == len(held_words) and len(bases) == 1
+    if not whole or left.word not in PROBABILITY or not all(n in held for n in letters):
+        return statement
+    if any((n.base, n.accents) in bases for n in right) or not set(letters) - {None}:
+        return statement
+    sub = tuple(n for n in letters if n is not None)
+    return replace(
+        statement, sides=(replace(left.function, sub=sub, span=left.span), *statement.sides[1:])
+    )
+
+
+def at_time(statement: s.Statement) -> s.Statement:
+    """`h_t = A(t) h_{t-1}`: a capital before a bracket with t, beside names with t below, is `A_t`."""
+    if not isinstance(statement, s.Equation) or not any(
+        call.arguments == (TIME,) for call in statement.every(s.Call)
+    ):
+        return statement
+    left = statement.left
+    if not isinstance(left, s.Name) or left.sub != (TIME,):
+        return statement
+
+    def change(node: s.Expression) -> s.Expression:
+        match node:
+            case s.Call(function=s.Name(sub=(), sup=()) as name, arguments=arguments):
+                if arguments == (TIME,) and len(name.base) == 1 and name.base.isupper():
+                    return replace(name, sub=(TIME,), span=node.span)
+        return node.rebuild(change)
+
+    return statement.rebuild(change)
+
+
+def _names(equation: s.Equation, number: int, outline: Outline) -> bool:
+    """Whether a side is a function that nothing here defines, of names alone."""
+    side = equation.sides[number]
+    if not isinstance(side, s.Call) or not all(isinstance(a, s.Name) for a in side.arguments):
+        return False
+    use = outline.use(side)
+    if use is None or use.kind == "probability" or use.reference.key in outline.defined:
+        return False
+    return bool(opaque(use, outline)) or use.reference.key in FUNCTION_LETTERS
