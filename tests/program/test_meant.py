@@ -727,10 +727,6 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
 }
 
 OUTSIDE: dict[str, tuple[str, str]] = {
-    "alternatives without conditions": (
-        r"s_t = \begin{cases} h_t^\top q \\ h_t^\top W q \end{cases}",
-        "alternatives",
-    ),
     "the best vector": (
         r"\hat\beta = \arg\min_\beta \lVert y - X \beta \rVert_2^2",
         "best parameters",

@@ -81,6 +81,53 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"y": 0, "w": 1, "x": 1, "b": 0},
         1,
     ),
+    "alternatives without names": (
+        r"s_t = \begin{cases} h_t^\top q \\ h_t^\top W q \end{cases}",
+        {"s": 1, "h": 2, "q": 1, "W": 2},
+        3,
+    ),
+    "alternatives with names": (
+        r"\text{score}(h_t, s) = \begin{cases} h_t^\top s & \text{dot} \\ h_t^\top W s & \text{a map} \end{cases}",
+        {"score": 1, "h": 2, "s": 1, "W": 2},
+        3,
+    ),
+    "gradients as programs call them": (r"dX = dS W^T", {"dX": 2, "dS": 2, "W": 2}, 1),
+    "a step of a derivative": (
+        r"\frac{\partial \mathbf c_t}{\partial \mathbf c_{t-1}} = \mathbf f_t",
+        {"∂c/∂c": 2, "f": 2},
+        0,
+    ),
+    "a script letter that is multiplied": (
+        r"\mathcal K = \mathbf U^T \Lambda \mathbf U",
+        {"𝒦": 2, "U": 2, "Λ": 2},
+        2,
+    ),
+    "a letter on both sides": (r"K A = \lambda A", {"K": 2, "A": 2, "λ": 0}, 1),
+    "an identity of two sizes": (
+        r"(\mathbf K + \lambda I_{nq}) c = y",
+        {"K": 2, "λ": 0, "c": 1, "y": 1},
+        1,
+    ),
+    "a full stop that multiplies": (
+        r"\mu_k = \frac{\sum_{n=1}^N \gamma_{nk}.x_n}{N_k}",
+        {"μ": 1, "γ": 2, "x": 1, "N": 1},
+        1,
+    ),
+    "parameters behind a semicolon": (
+        r"f(\mathbf x; \theta) = \mathbf W \mathbf x + \mathbf b",
+        {"f": 1, "W": 2, "x": 1, "b": 1},
+        1,
+    ),
+    "scores that are called e, and Euler's number": (
+        r"e_{tj} = s_t^\top h_j, \quad \alpha_{tj} = \frac{e^{e_{tj}}}{\sum_k e^{e_{tk}}}",
+        {"e": 2, "s": 2, "h": 2, "α": 2},
+        2,
+    ),
+    "a quantifier first": (
+        r"\forall 1 \leq j \leq K, \; y_j = w_j + m_j",
+        {"y": 1, "w": 1, "m": 1, "K": 0},
+        0,
+    ),
     "a power of a Greek letter": (r"q_i = \eta^\alpha W_q x_i", {"q": 2, "η": 0, "α": 0, "W_q": 2, "x": 2}, 1),
     "an end with a label": (r"S_{ij} = \sum_{l=1}^{d_k} Q_{il} K_{jl}", {"S": 2, "Q": 2, "K": 2}, 1),
     "an end that is computed": (
@@ -102,6 +149,13 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
 }  # fmt: skip
 
 OUTSIDE: dict[str, tuple[str, str]] = {
+    "small changes": (r"dX = \mu dt + \sigma dW", "differentials"),
+    "a case that words describe": (
+        r"m_i = \begin{cases} 0 & \text{if masked} \\ 1 & \text{otherwise} \end{cases}",
+        "in words",
+    ),
+    "one column of many": (r"s_i = W_{:,i}^\top x, \quad z = W y", "part"),
+    "two capitals that may be a word": (r"RT = k R_{info} + c", "word or a product"),
     "a word is all that is said": (r"T = \text{temperature}", "temperature"),
     "words that nothing defines": (r"y = \text{noise term} + x", "noise term"),
     "an arrow between indices": (r"m_{i \to j} = \phi_i x_j", "arrow"),

@@ -4,12 +4,15 @@ Z = f(X, A) = softmax(…)             →  Z = softmax(…)         a second na
 l(y, ŷ) = -Σ_j y_j log ŷ_j           →  l = -Σ_j y_j log ŷ_j   a number, of vectors
 P(w_j | w_i) = exp(u_j^⊤ v_i) / …    →  P_{ij} = …             i and j number words
 h_t = A(t) h_{t-1}                   →  h_t = A_t h_{t-1}
+s = cases { h^⊤ q, h^⊤ W q }          →  two equations          one of them is chosen
 α_{ij} = e^{e_{ij}} / Σ_k e^{e_{ik}} →  … exp(e_{ij}) …        an e that scores, and Euler's number
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.program.foreign import opaque
@@ -141,3 +144,28 @@ def _names(equation: s.Equation, number: int, outline: Outline) -> bool:
     if use is None or use.kind == "probability" or use.reference.key in outline.defined:
         return False
     return bool(opaque(use, outline)) or use.reference.key in FUNCTION_LETTERS
+
+
+def offers(statements: Iterable[s.Statement]) -> Iterator[s.Statement]:
+    r"""Behind one brace, with words for names or with none, stand equations of which one is chosen.
+
+    `score = \begin{cases} h^⊤ s & \text{dot} \\ h^⊤ W s & \text{general} \end{cases}`
+    """
+    for statement in statements:
+        cases = s.inner(statement.sides[-1]) if isinstance(statement, s.Equation) else None
+        if not isinstance(statement, s.Equation) or not isinstance(cases, s.Cases):
+            yield statement
+            continue
+        branches, text = cases.branches, cases.span.source.text
+        named = {c is None or (isinstance(c, s.Name) and len(c.base) > 1) for _, c in branches}
+        gaps = [text[a.span.end : b.span.start] for (a, _), (b, _) in pairwise(branches)]
+        # `\{ a \\ + b`: what is too long for one line.
+        goes_on = any("+" in gap for gap in gaps) or any(
+            isinstance(v, s.Negative) for v, _ in branches[1:]
+        )
+        same = len({c is None for _, c in branches}) == 1
+        if named != {True} or goes_on or not same or len(branches) < 2:
+            yield statement
+            continue
+        for value, _ in branches:
+            yield replace(statement, sides=(*statement.sides[:-1], value), span=value.span)

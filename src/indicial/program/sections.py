@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, pairwise
+from itertools import groupby
 
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, Skipped
@@ -29,6 +29,7 @@ from indicial.program.names.naming import Reference
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Definition, Outline
 from indicial.program.names.sorting import outline
+from indicial.program.plainly import offers
 from indicial.program.vectors.kinds import is_greek
 from indicial.program.vectors.labels import lettered, worded
 
@@ -187,7 +188,7 @@ def _told_apart(blocks: list[Block]) -> list[Block]:
     Derivatives that a formula gives have names there.
     """
     blocks = [
-        block if block.strict else replace(block, statements=[*_offers(block.statements)])
+        block if block.strict else replace(block, statements=[*offers(block.statements)])
         for block in blocks
     ]
     prose = [st for block in blocks if not block.strict for st in block.statements]
@@ -199,31 +200,6 @@ def _told_apart(blocks: list[Block]) -> list[Block]:
         else replace(block, statements=[next(apart) for _ in block.statements])
         for block in blocks
     ]
-
-
-def _offers(statements: Iterable[s.Statement]) -> Iterator[s.Statement]:
-    r"""Behind one brace, with words for names or with none, stand equations of which one is chosen.
-
-    `score = \begin{cases} h^⊤ s & \text{dot} \\ h^⊤ W s & \text{general} \end{cases}`
-    """
-    for statement in statements:
-        cases = s.inner(statement.sides[-1]) if isinstance(statement, s.Equation) else None
-        if not isinstance(statement, s.Equation) or not isinstance(cases, s.Cases):
-            yield statement
-            continue
-        branches, text = cases.branches, cases.span.source.text
-        named = {c is None or (isinstance(c, s.Name) and len(c.base) > 1) for _, c in branches}
-        gaps = [text[a.span.end : b.span.start] for (a, _), (b, _) in pairwise(branches)]
-        # `\{ a \\ + b`: what is too long for one line.
-        goes_on = any("+" in gap for gap in gaps) or any(
-            isinstance(v, s.Negative) for v, _ in branches[1:]
-        )
-        same = len({c is None for _, c in branches}) == 1
-        if named != {True} or goes_on or not same or len(branches) < 2:
-            yield statement
-            continue
-        for value, _ in branches:
-            yield replace(statement, sides=(*statement.sides[:-1], value), span=value.span)
 
 
 ZERO = s.Number("0")
