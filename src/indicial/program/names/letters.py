@@ -131,7 +131,9 @@ def live_letters(statement: s.Statement) -> frozenset[str]:
         right |= {c for side in statement.sides[1:] for c in _compared(side)}
         if not isinstance(statement.sides[0], s.Index):
             right |= {c for side in statement.sides[1:] for c in _counted(side)}
-        live.update(left & right)
+        # `α_{ij} = 0 for j > i`
+        guard = statement.guard.every(s.Name) if statement.guard is not None else ()
+        live.update(left & (right | {n.base for n in guard if n.bare}))
     return frozenset(live)
 
 
