@@ -75,7 +75,8 @@ def abbreviated(statements: list[s.Statement]) -> list[s.Statement]:
     lefts = [st.left for st in statements if isinstance(st, s.Equation)]
     defined = [left.factors[1] for left in lefts if isinstance(left, s.Product) and _differs(left)]
     bases = {name.base for name in found}
-    if not defined or not all(is_capital(base) or base == "b" for base in bases):
+    read = len(found) > len(defined)  # `dZ = A - Y` alone may be anything
+    if not defined or not read or not all(is_capital(base) or base == "b" for base in bases):
         return statements
 
     def change(node: s.Expression) -> s.Expression:
