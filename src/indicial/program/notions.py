@@ -57,8 +57,9 @@ def _is_tensor(name: s.Name, outline: Outline) -> bool:
             plain |= set(map(id, factors))
     for statement in outline.statements:
         if isinstance(statement, s.Equation) and isinstance(statement.sides[-1], s.Product):
-            turned = [n for n in statement.sides[-1].every(s.Name) if n.sup == (s.Name("T"),)]
-            turned += statement.sides[-1].every(s.Transpose)
+            right = statement.sides[-1]
+            turned = any(n.sup == (s.Name("T"),) for n in right.every(s.Name))
+            turned = turned or bool(right.every(s.Transpose))
             plain |= {id(statement.sides[0])} if turned else set()
     uses = [n for n in s.every(outline.statements, s.Name) if n.base == name.base]
     return bool(uses) and all(id(n) in plain for n in uses)
