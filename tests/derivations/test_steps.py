@@ -246,12 +246,16 @@ TRUE = {
     r"$$\frac{\partial L}{\partial \mathbf{U}} = \sum_{t=1}^T "
     r"\left(\frac{\partial L}{\partial \mathbf{h}_t} \odot (1 - \mathbf{h}_t \odot \mathbf{h}_t)\right) "
     r"\mathbf{x}_t^\top$$",
+    "the softmax": r"$$p_i = \frac{e^{z_i}}{\sum_j e^{z_j}}$$"
+    r"$$\frac{\partial p_i}{\partial z_j} = p_i (\delta_{ij} - p_j)$$",
     "a symmetric matrix": r"The matrix A is symmetric. $$\frac{\partial}{\partial x} x^\top A x = 2 A x$$",
     "orthogonal vectors": r"The vectors are orthogonal and of norm $\beta$."
     r"$$v = \frac{u_b u_b^\top u_b - u_c u_c^\top u_c}{\beta^2} = \frac{\beta^2 (u_b - u_c)}{\beta^2} = u_b - u_c$$",
 }  # fmt: skip
 
 FALSE = {
+    "the softmax": r"$$p_i = \frac{e^{z_i}}{\sum_j e^{z_j}}$$"
+    r"$$\frac{\partial p_i}{\partial z_j} = p_i (\delta_{ij} + p_j)$$",
     "a transposed product": r"$$y = (AB)^\top x = A^\top B^\top x$$",
     "a quadratic form": r"$$\frac{\partial}{\partial x} x^\top A x = (A - A^\top) x$$",
     "least squares": r"$$\nabla_{\mathbf{w}} \|\mathbf{y} - \mathbf{X} \mathbf{w}\|^2 = "
@@ -350,5 +354,14 @@ def test_nothing_is_refuted_by_how_a_name_in_between_might_depend(check: Any) ->
 $$z_i = (x_i - \mu) / s$$
 $$\frac{\partial s}{\partial \mu} = -\frac{2}{m} \sum_j (x_j - \mu)$$
 $$\frac{\partial L}{\partial \mu} = -\frac{1}{s} \sum_{i=1}^m \frac{\partial L}{\partial z_i}$$
+"""
+    assert not errors(check(text))
+
+
+def test_a_derivative_by_elements_is_not_refuted(check: Any) -> None:
+    """How many elements there are, and where they begin, is not said."""
+    text = r"""
+$$O_{i,j} = \sum_m \sum_n X_{i+m,j+n} F_{m,n}$$
+$$\frac{\partial L}{\partial F_{11}} = \frac{\partial L}{\partial O_{11}} X_{11} + \frac{\partial L}{\partial O_{12}} X_{12}$$
 """
     assert not errors(check(text))

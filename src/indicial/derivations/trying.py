@@ -160,7 +160,16 @@ def _tried(step: Step, scope: Scope, budget: Budget) -> Finding:
         return Finding(step, UNTRIED, "the two sides are too near to tell them apart")
     if any(side.every(Derivative) for side in way.sides) and _holds_partly(ways, budget):
         return Finding(step, HOLDS)
+    if _by_element(step):
+        return Finding(step, UNTRIED, "it is written out element by element")
     return _refuted(step, outcome, rare)
+
+
+def _by_element(step: Step) -> bool:
+    """`∂L/∂F_{11} = ∂L/∂O_{11} X_{11} + …`: how far it goes is not said."""
+    slopes = [n for side in derived(step.equation, WHOLE).sides for n in side.every(Derivative)]
+    names = [n for slope in slopes for end in (slope.above, slope.below) for n in end.every(Name)]
+    return any(sum(len(i.text) for i in n.sub if isinstance(i, Number)) > 1 for n in names)
 
 
 def _holds_partly(ways: list[Way], budget: Budget) -> bool:

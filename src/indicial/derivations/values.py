@@ -434,10 +434,12 @@ class Evaluation:
             return built_in(key, [self.value(a, env) for a in node.arguments])
         if key in self.scope.functions and self.rules:
             return self._inlined(key, node, env)
-        if key in ("P", "p", "Pr", "𝒩", "N"):
+        if key in ("P", "p", "Pr", "𝒩", "N") and not (name.sub and self.scope.rules.get(key)):
             raise Unread(f"{key} is a probability")
         if self._factor(node) is not None:
-            letters = {n.base for n in node.arguments[0].every(s.Name) if n.bare}
+            letters = {
+                n.base for n in s.values(node.arguments[0]) if isinstance(n, s.Name) and n.bare
+            }
             if letters & set(env):
                 raise Unread(f"{key}(…) may be a call or a product")
             return times(self._name(name, env), self.value(node.arguments[0], env))

@@ -271,7 +271,8 @@ def _counterexample(test: ir.Test, trials: Trials) -> str | None:
                     at = ", ".join(f"{k} = {v}" for k, v in env.items())
                     where = f" at {at}" if at else ""
                     shown = ", ".join(f"{k} = {v}" for k, v in sizes.items())
-                    return f"{left:.4g} is not {right:.4g}{where} (sizes {shown})"
+                    tried = f" (sizes {shown})" if shown else ""
+                    return f"{left:.4g} is not {right:.4g}{where}{tried}"
         except (InterpretError, ValueError, KeyError, ZeroDivisionError):
             return None
     return None
