@@ -362,6 +362,7 @@ def test_a_derivative_by_elements_is_not_refuted(check: Any) -> None:
     """How many elements there are, and where they begin, is not said."""
     text = r"""
 $$O_{i,j} = \sum_m \sum_n X_{i+m,j+n} F_{m,n}$$
-$$\frac{\partial L}{\partial F_{11}} = \frac{\partial L}{\partial O_{11}} X_{11} + \frac{\partial L}{\partial O_{12}} X_{12}$$
+$$\frac{\partial L}{\partial F_{11}} = \frac{\partial L}{\partial O_{11}} X_{11}
++ \frac{\partial L}{\partial O_{12}} X_{12}$$
 """
     assert not errors(check(text))
