@@ -122,7 +122,7 @@ class Answerer:
     def of(run: str | os.PathLike[str] | Run, checkpoint: str = "best") -> Answerer:
         from indicial.training.run import Run
 
-        run = run if isinstance(run, Run) else Run.open(run)
+        run = Run.open(run)
         module = run.module(checkpoint)
         columns = run.description.data.get("columns", {})
         context = run.number("context")

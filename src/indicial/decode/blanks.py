@@ -68,7 +68,7 @@ def fill(
     """The text with its blanks, `___`, filled by a run that was trained for it."""
     from indicial.training.run import Run
 
-    run = model if isinstance(model, Run) else Run.open(model)
+    run = Run.open(model)
     if run.description.task != "blank":
         raise IndicialError(
             "blanks are filled by a model that reads the words on both sides: train one with --task "

@@ -90,7 +90,7 @@ def evaluate(
     Settings are those of `evaluate_text`; of a model that reads several inputs those of `examine`, and
     how its texts are made by the names of `Decoding`.
     """
-    run = run if isinstance(run, Run) else Run.open(run)
+    run = Run.open(run)
     if run.description.task != "columns":
         return evaluate_text(run, data, **settings)
     named = {name: settings.pop(name) for name in EXAMINED if name in settings}

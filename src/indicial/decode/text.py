@@ -176,7 +176,7 @@ class Speaker:
                 f"text is made by a run, its folder, or a module with its tokenizer; {model!r:.60} is "
                 "none of them"
             )
-        run = model if isinstance(model, Run) else Run.open(model)
+        run = Run.open(model)
         return Speaker(run.module(checkpoint), tokenizer or run.tokenizer(), **beginning(run))
 
     def encode(self, prompt: str) -> list[int]:
@@ -292,7 +292,7 @@ def _answers(
         raise IndicialError("inputs are read by a run, which knows their words: give a run")
     if prompt is not None and not isinstance(prompt, str):
         raise IndicialError("with inputs, a prompt is what each answer begins with: give one text")
-    run = model if isinstance(model, Run) else Run.open(model)
+    run = Run.open(model)
     if run.description.task != "columns":
         raise IndicialError(f"the model of {run.folder} reads only its own words: give a prompt")
     answerer = Answerer.of(run, checkpoint)

@@ -300,7 +300,7 @@ class Design:
         """What a run learned, as a design of the same equations; its tokens are those of the run."""
         from indicial.training.run import Run
 
-        run = folder if isinstance(folder, Run) else Run.open(folder)
+        run = Run.open(folder)
         module, tokenizer = run.module(checkpoint), run.tokenizer()
         arrays = {n: module.parameter(n).detach().double().numpy() for n in module.state_keys}
         step = run.checkpoint(checkpoint).step

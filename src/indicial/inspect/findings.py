@@ -86,7 +86,7 @@ def inspect_run(
     checkpoint: str = "best",
 ) -> Findings:
     """Looks at the model of a run, with texts of its validation part unless data is given."""
-    run = run if isinstance(run, Run) else Run.open(run)
+    run = Run.open(run)
     module = run.module(checkpoint, device="cpu")
     if run.description.task == "columns":
         texts, tokenizer = rows_for(run, module, data)

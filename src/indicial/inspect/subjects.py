@@ -380,7 +380,7 @@ def column_subject(
     """The model of a run with what it reads, by the names of its inputs; or a row of its world."""
     from indicial.training.run import Run
 
-    run = run if isinstance(run, Run) else Run.open(run)
+    run = Run.open(run)
     form, module, codings = form_of(run.program), run.module(checkpoint), run.codings()
     cells = dict(given)
     if row is not None:

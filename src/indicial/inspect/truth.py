@@ -110,7 +110,7 @@ def true_of(
     checkpoint: str = "best",
 ) -> list[Truth]:
     """What the model of a run says in its world, part by part; `{"num_beams": 5}` says how it is found."""
-    run = run if isinstance(run, Run) else Run.open(run)
+    run = Run.open(run)
     name = str(run.description.data.get("name"))
     form = form_of(run.program)
     if name not in tables() or form.prediction is None or form.target is None:

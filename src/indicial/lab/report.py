@@ -68,7 +68,7 @@ def report(
 ) -> str:
     """The page of a run; `text` is what its heads read, `given` what its inputs do, or a row of a world."""
     reads = _Reads(text, given or {}, row, checkpoint)
-    run = run if isinstance(run, Run) else Run.open(run)
+    run = Run.open(run)
     title = f"{run.description.equations.title} on {run.description.data.get('name', 'data')}"
     with tempfile.TemporaryDirectory(prefix="indicial-") as folder:
         place = Path(folder)

@@ -202,8 +202,10 @@ class Run:
             raise IndicialError(f"cannot write {self.folder / FILE}: {error.strerror}") from error
 
     @staticmethod
-    def open(folder: str | os.PathLike[str]) -> Run:
-        """A run that is there; what is wrong with a folder is said."""
+    def open(folder: str | os.PathLike[str] | Run) -> Run:
+        """A run that is there, by its folder or as it is; what is wrong with a folder is said."""
+        if isinstance(folder, Run):
+            return folder
         path = Path(folder)
         if path.name == FILE:
             path = path.parent
