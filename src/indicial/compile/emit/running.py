@@ -62,7 +62,8 @@ def log_likelihood(scores: Tensor, w: Tensor) -> Tensor:
 def wrapped(x: Tensor, w: Tensor, size: int, start: int, stop: int) -> Tensor:
     """`Σ_s x[t - s] w[s]` for t from `start` to `stop`, places counted modulo `size`, by FFT."""
     spectrum = torch.fft.rfft(x, size) * torch.fft.rfft(w, size)
-    return torch.fft.irfft(spectrum, size)[..., start:stop]
+    whole: Tensor = torch.fft.irfft(spectrum, size)
+    return whole[..., start:stop]
 
 
 def slide(x: Tensor, w: Tensor, first: int, count: int) -> Tensor:
@@ -376,7 +377,8 @@ class _Wrapped(torch.autograd.Function):
         spectra = torch.fft.rfft(x, size), torch.fft.rfft(w, size)
         ctx.save_for_backward(x, w, *spectra)
         ctx.place = size, start, stop
-        return torch.fft.irfft(spectra[0] * spectra[1], size)[..., start:stop]
+        whole: Tensor = torch.fft.irfft(spectra[0] * spectra[1], size)
+        return whole[..., start:stop]
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
