@@ -71,19 +71,20 @@ static inline void multiply(const struct call *call, long rows, long n, long k, 
     part(&call, job->w, 0, 1);                                                                     \
     team_end(call.team);                                                                           \
   }                                                                                                \
-  void *packed(const struct call *call) { return pack(call); }                                     \
-  void run_packed(const struct call *call, const void *w) {                                        \
+  static void run_all(const struct call *call, const void *w, long share) {                        \
     struct job job = {call, w};                                                                    \
     const int most = call->members < 64 ? (int)call->members : 64;                                 \
     if (most == 1)                                                                                 \
-      threads_run(call->threads, team_parts(weights(call)), run_team, &job);                       \
+      threads_run(call->threads, team_parts(weights(call), share), run_team, &job);                \
     else                                                                                           \
       threads_run(call->threads, most, run_part, &job);                                            \
   }                                                                                                \
+  void *packed(const struct call *call) { return pack(call); }                                     \
+  void run_packed(const struct call *call, const void *w) { run_all(call, w, TEAM_SHARE); }        \
   void unpack(void *w) { free(w); }                                                                \
   void run(const struct call *call) {                                                              \
     real *w = pack(call);                                                                          \
-    run_packed(call, w);                                                                           \
+    run_all(call, w, TEAM_LOOP);                                                                   \
     free(w);                                                                                       \
   }
 

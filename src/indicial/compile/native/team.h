@@ -8,8 +8,10 @@
 
    Part 0 goes through the steps as if it were alone, and the others wait for products: at one member
    these are nearly all there is to do. A part has the same columns in every call, so its share of
-   the weights stays in the cache of its core. Handing a product over and back takes 0.3 us. A column
-   is summed in the same order whoever does it, so the numbers do not depend on the threads. */
+   the weights stays in the cache of its core. Handing a product over and back takes 0.3 us. A share
+   that its part has not begun when part 0 is done with its own is taken over by that: where other
+   processes use the cores, nobody waits for a thread that does not run. A column is summed in the
+   same order whoever does it, so the numbers do not depend on the threads. */
 #ifndef INDICIAL_TEAM_H
 #define INDICIAL_TEAM_H
 
@@ -18,7 +20,9 @@
 
 enum {
   TEAM_SHARE = 512 * 1024, /* bytes of weights for which another thread is worth its start */
+  TEAM_LOOP = 64 * 1024,   /* the same in a loop, which starts it once */
   TEAM_LEAST = 32 * 1024,  /* bytes of one product from which on it is divided */
+  TEAM_MOST = 64,
 };
 
 struct team {
@@ -28,18 +32,27 @@ struct team {
   const real *a, *w;
   real *p;
   __attribute__((aligned(64))) int posted; /* how many there were */
-  __attribute__((aligned(64))) int done;   /* how many of the others have finished this one */
+  struct {
+    __attribute__((aligned(64))) int begun, done; /* the last whose share was begun, and done */
+  } shares[TEAM_MOST];
 };
 
 /* How many parts are worth it, with so many weights. */
-static inline int team_parts(long weights) {
-  const long parts = weights * (long)sizeof(real) / TEAM_SHARE;
-  return parts < 1 ? 1 : parts < 64 ? (int)parts : 64;
+static inline int team_parts(long weights, long share) {
+  const long parts = weights * (long)sizeof(real) / share;
+  return parts < 1 ? 1 : parts < TEAM_MOST ? (int)parts : TEAM_MOST;
 }
 
 static inline void team_wait(const int *number, int other) {
   for (int turn = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) != other; turn++)
     barrier_pause(turn);
+}
+
+/* Whether the share of a part in a product is still to be begun, which is then ours. */
+static inline int team_take(struct team *team, int part, int product) {
+  int before = product - 1;
+  return __atomic_compare_exchange_n(&team->shares[part].begun, &before, product, 0,
+                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 static void team_share(const struct team *team, int part, int parts) {
@@ -52,7 +65,6 @@ static void team_share(const struct team *team, int part, int parts) {
 
 static void team_post(struct team *team, long n) {
   team->n = n;
-  __atomic_store_n(&team->done, 0, __ATOMIC_RELAXED);
   __atomic_store_n(&team->posted, team->posted + 1, __ATOMIC_RELEASE);
 }
 
@@ -70,17 +82,24 @@ static __attribute__((unused)) void team_product(struct team *team, long n, long
   team->k = k, team->a = a, team->w = w, team->p = p;
   team_post(team, n);
   team_share(team, 0, team->parts);
-  team_wait(&team->done, team->parts - 1);
+  for (int part = 1; part < team->parts; part++) {
+    if (team_take(team, part, team->posted))
+      team_share(team, part, team->parts);
+    else
+      team_wait(&team->shares[part].done, team->posted);
+  }
 }
 
 static inline void team_end(struct team *team) { team_post(team, -1); }
 
 static inline void team_help(struct team *team, int part, int parts) {
-  for (int next = 1;; next++) {
-    team_wait(&team->posted, next);
+  for (int seen = 0, next;; seen = next) {
+    for (int turn = 0; (next = __atomic_load_n(&team->posted, __ATOMIC_ACQUIRE)) == seen; turn++)
+      barrier_pause(turn);
+    if (!team_take(team, part, next)) continue;
     if (team->n < 0) return;
     team_share(team, part, parts);
-    __atomic_add_fetch(&team->done, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&team->shares[part].done, next, __ATOMIC_RELEASE);
   }
 }
 
