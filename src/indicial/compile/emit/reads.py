@@ -1,23 +1,13 @@
-"""An array read at places: slices where that is enough, index tensors where it is not.
+"""An array at places: slices where that is enough, index tensors where it is not; and arrays made of values.
 
-    x[t-1, k]     F.pad(x, (0, 0, 1, 0))[:, :T]       outside is 0
-    x[2t+Δt, k]   take(x, 1, places)                  any index arithmetic
-    e[w[t], j]    embedding(w, e)                     no token gives 0
-    P[t, w[t]]    P.gather(…)                         no token gives 1
+    x[t-1, k]       F.pad(x, (0, 0, 1, 0))[:, :T]       outside is 0
+    r[k, t_1-t_2]   take(r, 1, t[:, None] - t + 32)     any index arithmetic
+    e[w[t], j]      embedding(w, e)                     no token gives 0
+    P[t, w[t]]      P.gather(-1, …).squeeze(-1)         no token gives 1
 
-`Array` is an array whose axes begin anywhere: a tensor of the program, a softmax, a join.
-
-The left side of a statement: how a value becomes an array with an axis for each place.
-
-h[t,j] = …          axes as they are
-h[-1,j] = …         one more axis, of extent 1, that begins at -1
-ĥ[t,(k,i)] = …      two axes flattened into one
-
-Places that are computed: index tensors, and the elements that they pick.
-
-e[w[t], j]        embedding(w, e)
-r[k, t_1-t_2]     take(r, 1, t[:, None] - t + 32)
-P[t, w[t]]        P.gather(-1, w.clamp(min=0)[..., None]).squeeze(-1)
+`Array` is an array whose axes begin anywhere: a tensor of the program, a softmax, a join. On a left side a
+value becomes one, with an axis for each place: `h[-1,j]` has one of extent 1 that begins at -1, and
+`ĥ[t,(k,i)]` one for two indices.
 """
 
 from __future__ import annotations

@@ -1,20 +1,11 @@
-"""What the parts of an emission share: the program, the tools, and the text as far as it is.
+"""The text as far as it is written, what its parts share, and the steps of tensors along loops.
 
-writing.add(Assign("y", node))      one more line in the block where the text stands
-
-Conditions on loop variables: statements that run at some values of a loop only.
-
-N_ℓ for ℓ = 0..L, h_{ℓ+1} for ℓ = 0..L-1        for l in range(L + 1):
-                                                    N[l] = …
-                                                    if l < L:
-                                                        h[l + 1] = …
-
-The steps of tensors that loops walk along: what is put where, and what a loop finds.
-
-h = {}                              open_entries
-h[-1] = h_start.expand(B, J)        enter: a statement outside the loop
-for t in range(T):
-    h[t] = …                        step: the only definition of the current step
+    h = {}                              open_entries
+    h[-1] = h_start.expand(B, J)        enter: a statement outside the loop
+    for t in range(T):
+        h[t] = …                        step: the only definition of the current step
+        if t < T - 1:                   Conditions: statements that run at some values of a loop only
+            g[t + 1] = …
 """
 
 from __future__ import annotations

@@ -1,15 +1,12 @@
-"""Values: nodes whose axes are named by indices; aligning them by name.
+"""Values, nodes whose axes are named by indices: aligned by name, multiplied and summed.
 
-    a[t,j] + b[j] + c[t]      →      a + b + c[:, None]
+    a[t,j] + b[j] + c[t]                a + b + c[:, None]
+    Σ_J W[k,i,J] N[t,J]                 F.linear(N, W.flatten(0, 1)).unflatten(-1, (K, I))
+    Σ_T α[k,t,T] Value[k,T,i]           α @ Value
+    Σ_{I,J} e[w,I] W[I,J] h[t,J]        first W with h, then e: the fewest multiplications
 
 An environment knows the range of every index in scope, and the place at which a loop has fixed an
 index.
-
-Sums of products: which two factors first, and how each pair is multiplied.
-
-Σ_J W[k,i,J] N[t,J]                 F.linear(N, W.flatten(0, 1)).unflatten(-1, (K, I))
-Σ_T α[k,t,T] Value[k,T,i]           α @ Value
-Σ_{I,J} e[w,I] W[I,J] h[t,J]        first W with h, then e: the fewest multiplications
 """
 
 from __future__ import annotations

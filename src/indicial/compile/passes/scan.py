@@ -1,4 +1,4 @@
-"""One scanned loop as a program of its own: what a kernel computes, and what its gradient is of.
+"""Parts of a program as programs of their own: one loop over time, and one term of a sum over choices.
 
     for ℓ: for t:  h[ℓ+1,t,j] = tanh(Σ_i W[ℓ,j,i] h[ℓ+1,t-1,i] + R^{in}[ℓ+1,t,j])
 
@@ -7,14 +7,11 @@
 What outer loops fix is fixed before the call, so the axes that they walk are gone. Everything that
 is read and not computed in the loop is an argument; so is the start of a recurrence, `h[-1,j]`.
 
-What is summed over a choice, as a program of one place and one choice.
+    y^{each}[t,e,i] = Σ_F P[t,e] W[e,i,F] ReLU(Σ_J U[e,F,J] x[t,J])
 
-y^{each}[t,e,i] = Σ_F P[t,e] W[e,i,F] ReLU(Σ_J U[e,F,J] x[t,J])
-y^{all}[t,i] = Σ_{e: y^{if}[t,e] ≠ 0} y^{each}[t,e,i]
+    y^{each}[i] = Σ_F P W[i,F] ReLU(Σ_J U[F,J] x[J])        of one place t and one choice e
 
-y^{each}[i] = Σ_F P W[i,F] ReLU(Σ_J U[F,J] x[J])
-
-P and x are inputs of it, one for each of the places t that chose e; U and W are its parameters, those of e.
+P and x are its inputs, one for each of the places t that chose e; U and W are its parameters, those of e.
 """
 
 from __future__ import annotations
