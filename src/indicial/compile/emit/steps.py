@@ -1,102 +1,39 @@
-"""The text as far as it is written, what its parts share, and the steps of tensors along loops.
+"""The steps of tensors along loops, and statements that run at some values of a loop only.
 
-    h = {}                              open_entries
-    h[-1] = h_start.expand(B, J)        enter: a statement outside the loop
-    for t in range(T):
-        h[t] = …                        step: the only definition of the current step
-        if t < T - 1:                   Conditions: statements that run at some values of a loop only
-            g[t + 1] = …
+for l in range(L + 1):              Conditions
+    N[l] = …                        step: the only definition of the current step
+    if l < L:                       open: a block for all that runs at these values
+        h[l + 1] = …
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from indicial.compile.emit.lift import MEMBER
-from indicial.compile.emit.nodes import ALL, INT, NUMBER, Graph, Identifiers, Node, Scope
-from indicial.compile.emit.numbers import SizeTexts, Variable, loose_names, number
-from indicial.compile.emit.operations import Item, Torch
-from indicial.compile.emit.printing import Assign, Block, Comment, Line
-from indicial.compile.emit.ragged import Ragged, with_starts
+from indicial.compile.emit.nodes import ALL, NUMBER, Node, Scope
+from indicial.compile.emit.numbers import Variable, loose_names, number
+from indicial.compile.emit.operations import Item
+from indicial.compile.emit.printing import Assign, Block, Line
 from indicial.compile.emit.reads import Array, Bounds, bounds_of, read
-from indicial.compile.emit.running import HELPERS
 from indicial.compile.emit.storage import (
     Definition,
     Fixed,
     Store,
     Walked,
-    Walks,
     fixings,
     hull,
     merge,
     placed,
 )
-from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.values import Environment
-from indicial.compile.schedule.plan import Loop, Plan
-from indicial.notation.source import NOWHERE
-from indicial.program.ir import Affine, Code, Gather, Index, Statement
-from indicial.program.meaning.arrays import BATCH
-from indicial.program.show import show_statement
+from indicial.compile.schedule.plan import Loop
+from indicial.program.ir import Affine, Gather, Index, Statement
 from indicial.program.sizes import Size, Strided
 
-
-class Writing:
-    """A text that is being written."""
-
-    def __init__(
-        self,
-        code: Code,
-        plan: Plan,
-        want: Sequence[str],
-        ragged: Collection[str],
-        empty: Collection[str],
-        zeros: Collection[str],
-    ) -> None:
-        self.code, self.plan, starts = with_starts(code, plan, ragged)
-        self.want = list(dict.fromkeys(want))
-        self.names = Identifiers(HELPERS)
-        self.letters = {name: self.names.new(name) for name in code.sizes}
-        self.letters[str(MEMBER.extent)] = self.names.new("B")
-        self.graph = Graph()
-        self.sizes = SizeTexts(self.graph, self.letters, empty)
-        self.torch = Torch(self.graph, self.sizes)
-        self.lengths = {n: self.names.new(f"{self.letters[n]}_own") for n in sorted(ragged)}
-        self.ragged = Ragged(self.torch, *self._told())
-        self.tensors = Tensors(self.code, self.torch, self.names, self.ragged, starts, zeros, want)
-        self.walks = Walks(self.code, self.plan, want)
-        targets = dict.fromkeys(s.target for s in self.code.statements)
-        self.identifiers = {name: self.names.new(name) for name in targets}
-        self.block = Block(self.graph.root)
-        self.loops: list[Loop] = []
-        self._said = ""
-
-    def add(self, item: Assign | Line | Comment | Block) -> None:
-        self.block.items.append(item)
-
-    def stand(self, block: Block) -> None:
-        """What comes next goes into this block."""
-        self.block, self.tensors.scope, self._said = block, block.scope, ""
-
-    def say(self, statement: Statement) -> None:
-        """The equation, once for all statements that it was taken apart into."""
-        text = statement.span.text if statement.span is not NOWHERE else show_statement(statement)
-        if text != self._said:
-            self.add(Comment(text))
-        self._said = text
-
-    def _told(self) -> tuple[str, dict[str, Node]]:
-        """The index of the batch, and the lengths of its members."""
-        member = MEMBER
-        for tensor in self.code.tensors.values():
-            for axis in tensor.axes:
-                if axis.letter == BATCH:
-                    member = Index(BATCH, axis.lower, axis.extent)
-        nodes = {
-            name: self.graph.name(text, [member.extent], INT) for name, text in self.lengths.items()
-        }
-        return member.name, nodes
+if TYPE_CHECKING:
+    from indicial.compile.emit.program import Writing
 
 
 @dataclass
