@@ -19,6 +19,7 @@ from torch import Tensor
 
 from indicial.compile.explain.gradient import gradient
 from indicial.compile.explain.schedule_page import schedule_page
+from indicial.compile.native import toolchain
 from indicial.compile.native.routine import Native, Routine
 from indicial.compile.passes.adjoint import adjoint
 from indicial.compile.pipeline import planned
@@ -211,6 +212,7 @@ def test_the_gradient_computes_each_power_once() -> None:
     assert functions.count("exp") == 3 and "lse" not in functions
 
 
+@pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
 def test_conditions_on_steps_are_settled_before_a_loop() -> None:
     """Or compilers would not vectorise it."""
     (made,) = recurrences(planned(load(CTC).code, ["loss"]).plan)
@@ -238,4 +240,5 @@ def test_a_recurrence_of_logarithms_steps() -> None:
 def test_it_is_explained_as_it_was_written() -> None:
     text = gradient(load(CRF))
     assert "ln(Σ_i exp(" in text and "lse" not in text and "∞" not in text
-    assert "a log-sum-exp over i" in schedule_page(load(CRF))
+    if toolchain.available():  # without one the page shows the loop as it is written
+        assert "a log-sum-exp over i" in schedule_page(load(CRF))

@@ -102,3 +102,8 @@ def test_of_two_sizes_the_one_that_is_better_known_by_a_letter_has_it() -> None:
     sizes = load("perceiver").code.sizes
     assert {"I", "I_{W^O}"} <= set(sizes)
     assert "I_{W^Q}" not in sizes
+
+
+def test_a_size_whose_letter_is_taken_has_the_next_one_it_is_known_by() -> None:
+    program = load("input x[j], y[j]\ns = Σ_j x[j]^2\na[z] = y[z]^2\nb[c] = y[c] + 1\n")
+    assert list(program.code.sizes) == ["J", "Z"]
