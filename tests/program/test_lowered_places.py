@@ -107,3 +107,9 @@ def test_of_two_sizes_the_one_that_is_better_known_by_a_letter_has_it() -> None:
 def test_a_size_whose_letter_is_taken_has_the_next_one_it_is_known_by() -> None:
     program = load("input x[j], y[j]\ns = Σ_j x[j]^2\na[z] = y[z]^2\nb[c] = y[c] + 1\n")
     assert list(program.code.sizes) == ["J", "Z"]
+
+
+def test_a_parameter_has_the_elements_that_any_sum_reads() -> None:
+    program = load("input x[t]\ny[t] = Σ_{n=0}^{3} p[n] x[t-n] + Σ_{n=2}^{5} p[n] x[t+n]\n")
+    (axis,) = program.code.tensors["p"].axes
+    assert (axis.lower.number, axis.extent.number) == (0, 6)
