@@ -241,6 +241,7 @@ SOUND = (
     r"y_c(t) = C_{c b} h_b(t) + D_{c a} x_a(t)",
     r"h_t = W x_t + b_i",
     r"\overleftarrow{h}_t = \tanh(W x_t + U \overleftarrow{h}_{t+1})",
+    r"\overleftarrow{h}_t = \tanh(W x_{n+1-t} + U \overleftarrow{h}_{t-1})",
     r"\overrightarrow{h}_t = \tanh(W x_t + U \overrightarrow{h}_{t-1})",
     r"e_{ij} = x_i W^Q (x_j W^K)^T + x_i W^Q (a_{ij})^T",
     r"e_{ij} = \frac{q_i \cdot k_j}{\sqrt{d}}",

@@ -350,6 +350,9 @@ def _backwards(equation: s.Equation) -> Iterator[Fault]:
     left = equation.sides[0]
     if not isinstance(left, s.Name) or "cev" not in left.accents:
         return
+    turned = {n.body for side in equation.sides[1:] for n in side.every(s.Negative)}
+    if any(s.Name(letter) in turned for letter in indices(left)):
+        return  # `x_{n+1-t}`: time is counted from the end
     for name in indexed(equation):
         steps = [found for script in scripts(name) if (found := shifted(s.inner(script)))]
         if name.stem == left.stem and any(by == -1 for _, by in steps):
