@@ -437,9 +437,9 @@ class Evaluation:
         if key in ("P", "p", "Pr", "𝒩", "N") and not (name.sub and self.scope.rules.get(key)):
             raise Unread(f"{key} is a probability")
         if self._factor(node) is not None:
-            letters = {
-                n.base for n in s.values(node.arguments[0]) if isinstance(n, s.Name) and n.bare
-            }
+            inside = node.arguments[0]
+            names = s.values(inside) if name.sub else inside.walk()  # `y_k (δ_{km} - p_m)`
+            letters = {n.base for n in names if isinstance(n, s.Name) and n.bare}
             if letters & set(env):
                 raise Unread(f"{key}(…) may be a call or a product")
             return times(self._name(name, env), self.value(node.arguments[0], env))
