@@ -152,6 +152,7 @@ def test_plain(text: str, tree: Expression) -> None:
         ),
         (r"a(-\ln b[t]) \tag{1} \label{x}", "a(-ln b[t])"),
         (r"\underbrace{a b}_{\text{scores}} + c", "(a b) + c"),
+        (r"\underbrace{a b}_{= -1} + c", "(a b) + c"),
     ],
 )
 def test_latex(latex: str, text: str) -> None:

@@ -48,6 +48,16 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"∂s_B^2/∂μ_B": 0, "m": 0, "x": 1, "μ_B": 0},
         1,
     ),
+    "an activation that is only named, of a weighted sum": (
+        r"y = f(\sum_{j=1}^n w_j x_j + b)",
+        {"y": 0, "w": 1, "x": 1, "b": 0},
+        1,
+    ),
+    "an activation that is only named, of what weights give": (
+        r"u^{(k+1)} &= V^{(k)} q^{(k)} + c^{(k)} \\ q^{(k)} &= g(u^{(k)})",
+        {"u": 2, "V": 3, "q": 2, "c": 2},
+        1,
+    ),
     "the largest entry of a vector": (
         r"\hat c = \max\{\mathbf{c}\}",
         {"ĉ": 0, "c": 1},
@@ -727,6 +737,14 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
 }
 
 OUTSIDE: dict[str, tuple[str, str]] = {
+    "a case for even numbers": (
+        r"u_j = \begin{cases} a_j & \text{if } j \text{ is even} \\ b_j & \text{if } j \text{ is odd} \end{cases}",
+        "one of its cases is about even",
+    ),
+    "a case that binds a letter": (
+        r"u_j = \begin{cases} a_k & \text{if } j = 2k \\ b_k & \text{if } j = 2k + 1 \end{cases}",
+        "one of its cases is about k",
+    ),
     "the best vector": (
         r"\hat\beta = \arg\min_\beta \lVert y - X \beta \rVert_2^2",
         "best parameters",

@@ -51,7 +51,7 @@ _DROPPED = _words(
     "\\, \\; \\: \\! \\> \\/ \\- \\left \\right \\big \\Big \\bigg \\Bigg \\bigl \\bigr \\Bigl "
     "\\Bigr \\biggl \\biggr \\Biggl \\Biggr \\bigm \\Bigm \\middle \\displaystyle \\textstyle "
     "\\scriptstyle \\scriptscriptstyle \\limits \\nolimits \\nonumber \\notag \\allowbreak "
-    "\\noindent \\centering \\thinspace \\medspace \\thickspace \\negthinspace \\enspace \\enskip "
+    "\\noindent \\centering \\thinspace \\medspace \\thickspace \\negthinspace \\enspace \\enskip \\space "
     "\\hfill \\hfil \\vfill \\vfil \\break \\nobreak \\protect \\tiny \\scriptsize \\footnotesize "
     "\\small \\normalsize \\large \\Large \\LARGE \\huge \\Huge \\smallskip \\medskip \\bigskip "
     "\\hline \\null \\strut \\mathstrut \\par \\relax \\newline \\smash \\boxed \\cr \\boldmath \\unboldmath"

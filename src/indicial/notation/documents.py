@@ -403,7 +403,7 @@ class _Reader:
                 self.input(item, within)
             elif item.kind != "inline":
                 self.add(item)
-            elif says_what(item.body.text) or says_given(item):
+            elif says_what(item.body.text, markup.macros) or says_given(item):
                 self.add(replace(item, kind="said"))
             elif says_equal(item.body.text):
                 self.inline.append(item)

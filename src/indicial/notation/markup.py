@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -152,9 +152,11 @@ def _stands_alone(source: Source, group: list[Display]) -> bool:
     )
 
 
-def says_what(text: str) -> bool:
-    """Whether a formula inside a sentence says what a name is: `x ∈ ℝ^d`, no more."""
-    return bool(_SAID.search(text)) and not says_equal(text)
+def says_what(text: str, macros: Iterable[Macro]) -> bool:
+    """Whether a formula inside a sentence says what a name is: `x ∈ ℝ^d`, no more; by a macro too."""
+    words = set(re.findall(r"\\[A-Za-z]+", text))
+    bodies = ("".join(t.text for t in macro.body) for macro in macros if macro.name in words)
+    return any(map(_SAID.search, (text, *bodies))) and not says_equal(text)
 
 
 _SAID = re.compile(r"(?:\\in\b|∈)\s*(?:\\mathbb\s*\{?\s*R|ℝ|\\R\b|\\RR\b|\\Re\b|R\s*\^)")

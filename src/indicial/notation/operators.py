@@ -134,8 +134,11 @@ class OperatorGrammar(BracketGrammar):
 
     def remark(self) -> None:
         """What stands below a brace, in whatever notation: the `_{= -1}` of `\\underbrace{…}_{= -1}`."""
-        self.i += 1
+        if not self.ahead("{", 1):
+            self.superscript() if self.at("^") else self.script()
+            return
         depth = 0
+        self.i += 1
         while not self.done():
             depth += self.at("{") - self.at("}")
             self.i += 1

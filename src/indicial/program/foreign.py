@@ -269,7 +269,7 @@ def opaque(use: Use, outline: Outline) -> str:
     """A function that nothing here computes."""
     key = use.reference.key
     named = use.kind == "function" and (not outline.is_function(key) or _derived(key, outline))
-    if named and key not in MATRIX_FUNCTIONS and not _activation(use):
+    if named and key not in MATRIX_FUNCTIONS and not _activation(use, outline):
         return f"{key} is a function that nothing here defines"
     if use.call is None or use.call.function in outline.heads:
         return ""  # `RMS(a) = …`: what stands on a left side is no product
@@ -353,13 +353,22 @@ def _letters(arguments: Iterable[s.Expression]) -> set[str]:
     return {b.base for b in bases if isinstance(b, s.Name)}
 
 
-def _activation(use: Use) -> bool:
-    """`φ(W x + b)`, `g(W_a a)`: a letter that stands before a sum or product of matrices; and any `φ(z)`."""
+def _activation(use: Use, outline: Outline) -> bool:
+    """`φ(W x + b)`, `g(W_a a)`: a letter that stands before a sum or product of matrices; and any `φ(z)`.
+
+    So is `f(z)` where `z = W x + b`.
+    """
     call = use.call
     if call is None or len(call.arguments) != 1 or not activates(call):
         return False
     known = call.word in "φσ" or call.word in ACTIVATIONS  # `φ_l` too
-    return known or maps(call.arguments[0]) or _weighs(call.arguments[0]) or _said_to_activate(call)
+    (inside,) = call.arguments
+    if known or maps(inside) or _weighs(inside) or _said_to_activate(call):
+        return True
+    weighed = (d.left for d in outline.definitions if maps(d.body) or _weighs(d.body))
+    stems = {n.stem for n in map(s.head, weighed) if isinstance(n, s.Name)}
+    head = s.head(inside)
+    return isinstance(head, s.Name) and head.stem in stems
 
 
 def _weighs(inside: s.Expression) -> bool:

@@ -93,6 +93,8 @@ def notion(node: s.Node, outline: Outline) -> str:
             return "it goes on with dots"
         case s.Cases(branches=branches) if any(map(_in_words, branches)):
             return "it says in words when a case holds"
+        case s.Cases(branches=branches) if word := _said_of(branches, outline):
+            return f"one of its cases is about {word}"
         case s.Cases(branches=((_, None), _, *_)):
             return "it lists alternatives, and says of none when it holds"
         case s.ListLiteral() if any(map(_is_function_name, node.items)):
@@ -294,6 +296,17 @@ def _speaks_of_tokens(node: s.Node) -> bool:
 
 def _in_a_row(argument: s.Expression) -> bool:
     return isinstance(argument, s.Dots) or (isinstance(argument, s.Name) and bool(argument.sub))
+
+
+def _said_of(branches: Sequence[tuple[s.Expression, s.Expression | None]], outline: Outline) -> str:
+    """The k of “if i = 2k”, for whatever k there is; the even of “if i is even”."""
+    known = outline.defined | outline.declared | outline.bracketed
+    compared = s.every((c for _, c in branches if c is not None), s.Comparison)
+    equal = [n.operands[-1] for n in compared if n.operators == ("=",)]
+    letters = [product.factors[-1] for product in s.every(equal, s.Product)]
+    words = [n for n in equal if isinstance(n, s.Name) and len(n.base) > 2 and n.base.isalpha()]
+    names = (n for n in (*letters, *words) if isinstance(n, s.Name) and n.bare)
+    return next((n.base for n in names if n.base not in known), "")
 
 
 def _expects(node: s.Node, outline: Outline) -> bool:

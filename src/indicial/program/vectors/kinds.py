@@ -399,7 +399,7 @@ def _split(item: s.Expression) -> list[s.Expression]:
     found: list[list[s.Expression]] = [[item.factors[0]]]
     for one, two in pairwise(item.factors):
         between = one.span.between(two.span)
-        signs = ("×", "\\times", "*", "x")
+        signs = ("×", "\\times", "*", "x", "}{")  # the last between the arguments of a macro
         if between is None or any(sign in between for sign in signs):
             found.append([two])
         else:
