@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import indicial
+from indicial.compile.native import toolchain
 from indicial.compile.native.routine import Native, Routine
 from indicial.compile.native.stages import Matmul, Single, flat
 from indicial.compile.schedule.plan import Loop
@@ -49,6 +50,7 @@ NESTS = {
 SIZES = {"T": 4, "M": 3, "N": 4, "I": 3, "J": 2, "K": 2, "L": 3, "D": 2}
 
 
+@pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
 @pytest.mark.parametrize("text", NESTS.values(), ids=NESTS)
 def test_nests_agree(text: str) -> None:
     code = indicial.load(text).code
@@ -60,6 +62,7 @@ def test_nests_agree(text: str) -> None:
         ways.agree({**sizes, **{n: v for n, v in changed.items() if n in sizes}}, members=3)
 
 
+@pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
 @pytest.mark.parametrize("name", ["forward", "highway", "layers around"])
 def test_products_with_weights_are_products_of_matrices(name: str) -> None:
     (made,) = recurrences(Ways(indicial.load(NESTS[name]).code).ready.plan)
@@ -72,6 +75,7 @@ def test_products_with_weights_are_products_of_matrices(name: str) -> None:
         assert Matmul in kinds and Single not in kinds
 
 
+@pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
 def test_what_is_the_same_in_every_round_is_computed_once() -> None:
     code = Ways(indicial.load(NESTS["highway"]).code).ready.code
     assert [axis.letter for axis in code.tensors["H^{in}"].axes] == ["t", "j"]

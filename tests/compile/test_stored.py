@@ -13,6 +13,7 @@ import torch
 import indicial
 from indicial.compile.ground import stored as store
 from indicial.compile.ground.stored import Packed, decoded, encoded, key_of, stored
+from indicial.compile.native import toolchain
 from indicial.compile.pipeline import planned
 from tests.compile.agreeing import recurrences
 
@@ -153,6 +154,7 @@ print(json.dumps([found, [name for name in sys.modules if name.startswith("indic
 """
 
 
+@pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
 def test_the_next_process_computes_the_same_and_derives_nothing(tmp_path: Path) -> None:
     environment = {**os.environ, "INDICIAL_CACHE": str(tmp_path)}
     ran = [

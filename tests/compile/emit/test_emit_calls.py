@@ -11,6 +11,7 @@ import torch
 from emitting import batch, code, compare, draw, model, source, tensors
 
 from indicial import load
+from indicial.compile.native import toolchain
 from indicial.notation.source import Source, Span
 from indicial.program.ir import Read
 from indicial.program.meaning.interpret import interpret
@@ -175,6 +176,7 @@ def test_export_with_open_sizes(name: str) -> None:
         torch.testing.assert_close(exported(*arguments), Module()(*arguments))
 
 
+@pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
 def test_golden_texts(golden: Callable[[str, str], None]) -> None:
     """What is printed is meant to be read."""
     for name, want in (("transformer", "loss"), ("lstm", "h"), ("ugcnn", "L"), ("rnn_lm", "loss")):

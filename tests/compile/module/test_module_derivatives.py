@@ -252,6 +252,7 @@ def test_a_graph_is_used_once_unless_retained() -> None:
         loss.backward()
 
 
+@pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
 def test_what_was_changed_in_place_is_noticed() -> None:
     module = compiled("ugrnn")
     given = inputs(module, 2)
