@@ -58,6 +58,32 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"u": 2, "V": 3, "q": 2, "c": 2},
         1,
     ),
+    "a sentence in bold small letters": (
+        r"\mathbf Q = \mathbf x \mathbf W_Q, \quad \mathbf K = \mathbf x \mathbf W_K",
+        {"Q": 2, "x": 2, "W_Q": 2, "K": 2, "W_K": 2},
+        2,
+    ),
+    "weighed examples": (r"w = \sum_i \alpha_i y_i x_i", {"w": 1, "α": 1, "y": 1, "x": 2}, 1),
+    "a letter below that numbers nothing": (
+        r"H_v = Z_v W + b",
+        {"H_v": 2, "Z_v": 2, "W": 2, "b": 1},
+        1,
+    ),
+    "whose weights, beside a step": (
+        r"h_t = f(W_t h_{t-1} + W_x x_t)",
+        {"h": 2, "W": 3, "W_x": 2, "x": 2},
+        2,
+    ),
+    "a bias of the letter of its weights": (
+        r"s_t = f(W^{sx} x_t + W^{ss} s_{t-1} + W^{ss}_0)",
+        {"s": 2, "W^{sx}": 2, "x": 2, "W^{ss}": 2, "W_0^{ss}": 1},
+        2,
+    ),
+    "sizes in a macro": (
+        r"\newcommand{\of}[2]{\in \mathbb{R}^{#1 \times #2}} Q = X W \of{n}{k}",
+        {"Q": 2, "X": 2, "W": 2},
+        1,
+    ),
     "the largest entry of a vector": (
         r"\hat c = \max\{\mathbf{c}\}",
         {"ĉ": 0, "c": 1},
@@ -828,6 +854,15 @@ OUTSIDE: dict[str, tuple[str, str]] = {
         "a part of its display",
     ),
     "continuous time": (r"\frac{dx}{dt} = y", "derivatives"),
+    "an index on one side": (r"\hat\mu_i = \frac{1}{n} \sum_{j=1}^n r_j", "may be an index"),
+    "a step above, on one side": (r"f = \sigma(W_f [h^{t-1}, x^t] + b_f)", "may be a step"),
+    "a capital as a number": (r"M(t) = M_0 \cdot e^{-t/\tau}", "no reading of it is likely"),
+    "a transpose that is missing": (
+        r"S_t = S_{t-1} + \beta_t k_t (v_t - k_t^\top S_{t-1})", "no reading of it is likely",
+    ),
+    "a score, or several": (
+        r"\text{Score}(h_t, q) = V^\top \tanh(W_h h_t + W_q q)", "may be a number or a column",
+    ),
     "where a gradient vanishes": (r"\frac{\partial L}{\partial w} = 0", "a part of its display"),
     "a share of squares that nothing sums": (r"R^2 = 1 - \frac{RSS}{TSS}", "the word"),
     "known by something else": (
@@ -866,6 +901,34 @@ def test_outside(case: str, tmp_path: Path) -> None:
     (found,) = readings(tmp_path, display)
     assert not found.computed and not found.mistakes
     assert reason in found.skipped[0].reason
+
+
+TOLD: dict[str, tuple[tuple[str, ...], dict[str, int]]] = {
+    "a vector": (("Here the vectors $x_i$ are added up:", r"p = \sum_i a_i x_i"), {"p": 1, "a": 1, "x": 2}),
+    "numbers": (("Here $b_i$ is the rate of $i$:", r"p_i = a_i b_i"), {"p": 1, "a": 1, "b": 1}),
+    "a matrix in a small letter": (
+        ("Here $a$ is a matrix, and the vectors are $x$, $y$:", r"y = a x"), {"y": 1, "a": 2, "x": 1},
+    ),
+    "a vector of another section": (
+        ("# Names", "Here the vectors $x_i$ are given.", "# Sums", r"p = \sum_i a_i x_i"), {"p": 1, "a": 1, "x": 2},
+    ),
+    "sizes of another section": (
+        ("# Names", r"Here $g \in \mathbb{R}^d$ is given.", "# Steps", r"u = \eta g"), {"u": 1, "η": 0, "g": 1},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TOLD)
+def test_sentences_say_what_names_are(case: str, tmp_path: Path) -> None:
+    displays, axes = TOLD[case]
+    (found,) = readings(tmp_path, *displays)
+    assert not found.skipped and not found.mistakes
+    assert found.axes == {name: {count} for name, count in axes.items()}
+
+
+def test_what_sentences_say_is_not_given_up(tmp_path: Path) -> None:
+    (found,) = readings(tmp_path, r"Here $A \in \mathbb{R}^{n \times n}$ holds.", r"K_k = C A^k b")
+    assert not found.computed and not found.mistakes
 
 
 def test_a_filter_of_kalman(tmp_path: Path) -> None:
@@ -1019,8 +1082,7 @@ def test_a_draw_alone_is_not_read(tmp_path: Path) -> None:
 def test_a_row_in_doubt_takes_its_display_with_it(tmp_path: Path) -> None:
     (found,) = readings(
         tmp_path,
-        r"\begin{aligned} L^0 &= \mathrm{ReLU}(W^0 x + b^0) \\ L^1 &= \sigma(W^1 L^0 + b^1) \\"
-        r"Q &= \mathrm{softmax}(L^1) \end{aligned}",
+        r"\begin{aligned} q &= W x + b \\ \text{score}(h_t) &= V^\top \tanh(U h_t + q) \end{aligned}",
     )
     assert found.skipped and not found.computed
 

@@ -39,9 +39,10 @@ from indicial.notation.parse import Parsed, parse
 from indicial.notation.scanner import inputs, scan
 from indicial.notation.silences import Silences, find_silences, silenced
 from indicial.notation.source import Source, Span
-from indicial.notation.syntax import Declaration
+from indicial.notation.syntax import Declaration, Name
+from indicial.notation.telling import told
 from indicial.notation.tokens import Token, tokenize, unquoted
-from indicial.notation.vocabulary import GIVEN, KEYWORDS, SPACE
+from indicial.notation.vocabulary import GIVEN, KEYWORDS, SPACE, TOLD
 
 __all__ = ["Display", "Document", "Section", "parse_document", "parse_inline", "read", "read_text"]
 
@@ -247,7 +248,8 @@ def _parsed(
                 parsed = Parsed(tuple(_given(tokens, display.surface == "latex")))
             elif display.kind == "said":
                 said = [s for s in parsed.statements if isinstance(s, Declaration)]
-                parsed = Parsed(tuple(s for s in said if s.keyword == SPACE))
+                said = [s for s in said if s.keyword == SPACE] or _told(display, tokens)
+                parsed = Parsed(tuple(said))
         yield display, parsed
 
 
@@ -274,6 +276,18 @@ def _given(tokens: list[Token], latex: bool) -> Iterator[Declaration]:
     for statement in parse([word, *tokens], latex).statements:
         if isinstance(statement, Declaration):
             yield replace(statement, keyword=GIVEN)
+
+
+def _told(display: Display, tokens: list[Token]) -> list[Declaration]:
+    """The tokens of `W_q, W_k`, of which a sentence says what they are, as a declaration."""
+    start = tokens[0].span.start if tokens else 0
+    word = Token("text", "input", Span(display.span.source, start, start))
+    found = parse([word, *tokens], display.surface == "latex").statements if tokens else ()
+    return [
+        replace(statement, keyword=TOLD, domain=Name(told(display)))
+        for statement in found
+        if isinstance(statement, Declaration) and all(isinstance(i, Name) for i in statement.items)
+    ]
 
 
 def _goes_on(before: Display, display: Display, tokens: list[Token]) -> bool:
@@ -403,7 +417,7 @@ class _Reader:
                 self.input(item, within)
             elif item.kind != "inline":
                 self.add(item)
-            elif says_what(item.body.text, markup.macros) or says_given(item):
+            elif says_what(item.body.text, markup.macros) or says_given(item) or told(item):
                 self.add(replace(item, kind="said"))
             elif says_equal(item.body.text):
                 self.inline.append(item)

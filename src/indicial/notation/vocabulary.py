@@ -14,6 +14,9 @@ SPACE = "space"
 GIVEN = "given"
 """So does a sentence: "the initial hidden state $h[0,J]$"."""
 
+TOLD = "told"
+"""So do words: "the weight matrix $W$"; the domain is the word."""
+
 STATISTICS = ("mean", "std", "variance", "probability", "max", "min")
 """What a claim says of many draws, before `of`."""
 

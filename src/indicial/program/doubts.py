@@ -16,12 +16,14 @@ from dataclasses import replace
 
 from indicial.notation import syntax as s
 from indicial.notation.node import kept
+from indicial.notation.printers import unicode
 from indicial.notation.source import Span
 from indicial.program.checks.slips import CODES
 from indicial.program.messages import Message
-from indicial.program.names.letters import LAST, index_expression, is_capital
+from indicial.program.names.letters import LAST, index_expression, is_capital, is_lone
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Outline
+from indicial.program.vectors.regular import OFTEN_VECTORS
 
 CERTAIN = frozenset({"bracket", "softmax-variable", "given-subject", "rank"})
 """What is a slip in whatever notation."""
@@ -251,6 +253,41 @@ def _to_and_fro(message: Message) -> bool:
     """
     elements = message.text.partition(": ")[2].split(" → ")
     return len(set(elements)) > 1 and len({e.partition("[")[0] for e in elements}) == 1
+
+
+_NUMBERS = frozenset("ijstkn")
+
+
+def half_numbered(statement: s.Statement, outline: Outline) -> str:
+    """Why a statement is in doubt: the i of `μ̂_i = 1/n Σ_j r_j` may be an index, and is on one side only.
+
+    Not the i of `W_i`, beside `W_f` and `W_o`, which tells gates apart.
+    """
+    if not isinstance(statement, s.Equation):
+        return ""
+    every = list(s.every(outline.statements, s.Name))
+    gates = {n.base for n in every if n.scripts}  # the i of `i_t`, which b_i belongs to
+    step = s.Name("t")
+    for name in statement.every(s.Name) if step not in statement.left.every(s.Name) else ():
+        above = [i for x in name.sup for i in s.terms(s.inner(x))]
+        items = outline.naming.read(name).items
+        if step in above and name.base in OFTEN_VECTORS and step not in s.every(items, s.Name):
+            return f"the t of {unicode(name)} may be a step"
+    for name in (n for n in s.values(statement) if isinstance(n, s.Name)):
+        if name.sup or len(name.sub) != 1:
+            continue
+        (letter,) = name.sub
+        if not isinstance(letter, s.Name) or not is_lone(letter) or letter.font:
+            continue
+        if letter.base not in ("i", "j") and not (
+            letter.base in _NUMBERS and name.base in OFTEN_VECTORS
+        ):
+            continue  # `N_s`, `d_k`
+        others = {n.sub for n in every if n.base == name.base and n.accents == name.accents}
+        label = letter not in outline.naming.read(name).items
+        if label and others == {name.sub} and letter.base not in gates:
+            return f"the {letter.base} of {unicode(name)} may be an index"
+    return ""
 
 
 def about(statements: Sequence[s.Statement], message: Message) -> list[s.Statement]:

@@ -18,17 +18,17 @@ from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, Skipped
 from indicial.notation.headings import SLIDE, is_part
 from indicial.notation.printers import name_key
-from indicial.notation.vocabulary import GIVEN, SPACE
+from indicial.notation.vocabulary import SPACE, TOLD
 from indicial.program.lowering.places import describe
 from indicial.program.messages import IndicialError, Messages
 from indicial.program.names.gradients import abbreviated, named
 from indicial.program.names.interleaved import by_elements
-from indicial.program.names.letters import GROUPS, index_name
+from indicial.program.names.letters import GROUPS, index_name, live_letters
 from indicial.program.names.loops import STEPS
 from indicial.program.names.naming import Reference
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Definition, Outline
-from indicial.program.names.sorting import outline
+from indicial.program.names.sorting import outline, says_what
 from indicial.program.plainly import offers
 from indicial.program.vectors.kinds import is_greek
 from indicial.program.vectors.labels import lettered, worded
@@ -168,18 +168,51 @@ def _standing_under(blocks: Sequence[Block], wanted: str) -> list[int]:
 def divide(blocks: Iterable[Block]) -> list[Part]:
     """The programs of a document, in order."""
     parts: list[Part] = []
+    sections: list[tuple[list[Part], list[s.Declaration]]] = []
     home: dict[int, Block] = {}
     for (title, level), group in groupby(blocks, key=lambda block: (block.title, block.level)):
         together = _without_ends(_told_apart(list(group)))
         home |= {id(st): block for block in together for st in block.statements}
-        parts.extend(replace(p, level=level) for p in _divide_section(title, together))
+        found = [replace(p, level=level) for p in _divide_section(title, together)]
+        parts += found
+        every = (st for block in together for st in block.statements)
+        said = (st for st in every if isinstance(st, s.Declaration))
+        sections.append((found, [st for st in said if st.keyword in (SPACE, TOLD)]))
     for part in parts:
         part.home = home
     for number, part in enumerate(parts):
         earlier = _in_scope(parts[:number], part)
         if earlier:
             _borrow(part, earlier)
+    _tell(sections)
     return [p for p in parts if p.statements or p.faults or p.skipped]
+
+
+def _tell(sections: list[tuple[list[Part], list[s.Declaration]]]) -> None:
+    """What is said of a name under one heading may hold under another, where nothing is said of it.
+
+    A name is said to be something once, and read in all that follows; but letters are used again, so this weighs less.
+    """
+    for number, (parts, own) in enumerate(sections):
+        told = {item for st in own for item in st.items}
+        near = sorted(enumerate(sections), key=lambda other: (abs(other[0] - number), other[0]))
+        for part in parts:
+            if _fresh(part.title) or all(part.home[id(st)].strict for st in part.statements):
+                continue
+            read = {n.stem for st in part.statements for n in st.every(s.Name)}
+            known = {item.stem for item in told if isinstance(item, s.Name)}
+            for _, (_, said) in near[1:]:
+                part.statements[:0] = [
+                    replace(st, keyword=TOLD, value=ELSEWHERE)
+                    for st in said
+                    for item in st.items
+                    if isinstance(item, s.Name) and item.stem in read - known
+                ]
+                known |= {item.stem for st in said for item in st.items if isinstance(item, s.Name)}
+
+
+ELSEWHERE = s.Number("2")
+"""The value of what is said under another heading."""
 
 
 def _told_apart(blocks: list[Block]) -> list[Block]:
@@ -193,7 +226,9 @@ def _told_apart(blocks: list[Block]) -> list[Block]:
     ]
     prose = [st for block in blocks if not block.strict for st in block.statements]
     prose = abbreviated([by_elements(named(statement)) for statement in prose])
-    apart = iter(lettered(worded(prose)))
+    strict = [st for block in blocks if block.strict for st in block.statements]
+    live = set[str]().union(*map(live_letters, strict))
+    apart = iter(lettered(worded(prose), live))
     return [
         block
         if block.strict
@@ -252,7 +287,7 @@ def _divide_section(title: str, blocks: list[Block]) -> list[Part]:
     sketch = outline(every, Messages(), document=True)
     definitions = {id(d.equation): d for d in sketch.definitions}
     parts = [Part(title)]
-    said = [st for st in every if isinstance(st, s.Declaration) and st.keyword in (SPACE, GIVEN)]
+    said = [st for st in every if says_what(st)]
     seen: set[s.Statement] = set(said)
     bodies: dict[tuple[object, ...], s.Expression] = {}
     counts: dict[str, int] = {}

@@ -14,7 +14,7 @@ from dataclasses import replace
 from indicial.notation.faults import Skipped
 from indicial.notation.source import Span
 from indicial.notation.syntax import Equation, Name, Statement
-from indicial.program.doubts import about, indexed
+from indicial.program.doubts import about, half_numbered, indexed
 from indicial.program.foreign import foreign
 from indicial.program.names.sorting import says_what
 from indicial.program.plainly import plainly
@@ -153,6 +153,9 @@ def _without_foreign(part: Part, found: set[Statement]) -> Part:
         statements = [plain.get(id(s), s) for s in part.statements]
         part = replace(part, statements=statements, sketch=None, home={**part.home, **home})
         own = part.holding(part.statements).prose()
-    reasons = {id(s): reason for s in own if (reason := foreign(s, part.outline()))}
+    sketch = part.outline()
+    reasons = {
+        id(s): reason for s in own if (reason := foreign(s, sketch) or half_numbered(s, sketch))
+    }
     found.update(s for s in own if id(s) in reasons)
     return replace(part.without(reasons), borrowed=part.borrowed) if reasons else part

@@ -3,6 +3,7 @@
 vector u[i,D]            u is a column for each i, and D its size; u_b is a column too
 W ∈ ℝ^{m×n}              a matrix, m by n
 x ∈ ℝ^d, y = Σ_i x_i     a column, and x_i is an element of it
+the weight matrix $W$    a matrix, if nothing speaks against it
 ε ~ N(0, σ^2 I)          whoever writes the identity draws a vector
 """
 
@@ -13,7 +14,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from indicial.notation import syntax as s
-from indicial.notation.vocabulary import SPACE
+from indicial.notation.vocabulary import SPACE, TOLD
 from indicial.program.names.letters import is_lone
 from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.kinds import ONE, Kinds, allowed, sizes
@@ -22,6 +23,7 @@ from indicial.program.vectors.matrices import draws_with_identity
 from indicial.program.vectors.shapes import COLUMN, MATRIX, NUMBER, ROW
 from indicial.program.vectors.unwritten import depth
 
+_WORDS = ("number", "vector", "matrix")
 LENGTHS = frozenset("TLNnmSMKP")
 """Letters of sizes that count steps, places or examples."""
 
@@ -39,11 +41,11 @@ class Declared:
         self.kinds, self.dimensions, self.written = kinds, dimensions, statements
         self.ranks: dict[str, int] = {}
         """How many indices of a name its declaration leaves out."""
-        for statement in statements:
-            if isinstance(statement, s.Declaration):
-                for item in statement.items:
-                    if (leaf := kinds.leaf(item)) is not None:
-                        self._said(leaf, statement, item)
+        declarations = [st for st in statements if isinstance(st, s.Declaration)]
+        for statement in sorted(declarations, key=lambda st: st.keyword == TOLD):
+            for item in statement.items:
+                if (leaf := kinds.leaf(item)) is not None:
+                    self._said(leaf, statement, item)
         if identity:
             kinds.declared["I"] = {MATRIX: 0.0}
             self._drawn_as_vectors()
@@ -61,6 +63,8 @@ class Declared:
                     self.ranks[leaf.key] = given - count
             case keyword if keyword == SPACE:
                 self._space(leaf, sizes(statement.domain or item))
+            case keyword if keyword == TOLD and isinstance(statement.domain, s.Name):
+                self._told(leaf, statement.domain, elsewhere=statement.value is not None)
 
     def _declare(self, leaf: Leaf, rank: int) -> None:
         items = leaf.use.reference.items
@@ -94,6 +98,27 @@ class Declared:
         for position, size in enumerate(open_ if len(open_) == rank else ()):
             self.dimensions.declare_size(leaf.key, position, size)
 
+    def _told(self, leaf: Leaf, domain: s.Name, elsewhere: bool) -> None:
+        """ "The weight matrix $W$"; "the vector $x$" beside `x_i` says that these are elements."""
+        if leaf.key in self.kinds.declared or leaf.key in self.kinds.total:
+            return
+        word = domain.base
+        if word == "ℝ":  # said under another heading
+            costs = allowed(sizes(domain)) or {}
+            word = _WORDS[sum(next(iter(costs)))] if costs else ""
+        if elsewhere:
+            self.kinds.elsewhere.add(leaf.key)
+        rank = {"vector": 1, "matrix": 2}.get(word, 0)
+        if (
+            not elsewhere
+            and rank
+            and not leaf.use.reference.items
+            and self._has_elements(leaf, rank)
+        ):
+            self.kinds.total[leaf.key] = rank
+        elif self.kinds.told.setdefault(leaf.key, word) != word:
+            self.kinds.told[leaf.key] = ""  # said to be two things
+
     def _drawn_as_vectors(self) -> None:
         """`ε ~ N(0, I)`: whoever writes the identity draws a vector."""
         for statement in filter(draws_with_identity, self.written):
@@ -111,7 +136,8 @@ class Declared:
         """The names that differ from another by an accent only."""
         own = leaf.base.accents
         others = [other for other in self._names if other.base.accents != own]
-        return {other.key for other in others if replace(other.base, accents=own) == leaf.base}
+        bare = {o.key: o.base if o.use.reference.power is None else o.base.stem for o in others}
+        return {key for key, base in bare.items() if replace(base, accents=own) == leaf.base}
 
     def _has_elements(self, leaf: Leaf, rank: int) -> bool:
         """Whether the name is also written with all its indices, plain and not as a step of time."""

@@ -43,11 +43,23 @@ WEIGHTS = frozenset("WU")
 """Letters of matrices that are learned; data stands before them in the convention of rows."""
 BIASES = frozenset("b")
 """Letters whose names are each like what they are added to, and not like each other."""
+FIGURES = (
+    "score", "loss", "cost", "energy", "reward", "sim", "mse", "mae", "rmse", "acc", "error", "dist",
+)  # fmt: skip
+"""How words begin that are numbers."""
 _ARROWS = frozenset({"vec", "cev"})
 FAR = 12.0
 """The cost of what is all but out of the question."""
 
 Costs = dict[Shape, float]
+
+TOLD: dict[str, Costs] = {
+    "matrix": {MATRIX: 0, COLUMN: 4, ROW: 4, NUMBER: 6},
+    "vector": {COLUMN: 0, ROW: 0.5, MATRIX: 4, NUMBER: 5},
+    "state": {COLUMN: 0, ROW: 0.5, MATRIX: 2, NUMBER: 4},
+    "number": {NUMBER: 0, COLUMN: 4, ROW: 5, MATRIX: 5},
+}
+"""How unlikely a shape is for what a sentence calls so; how a name is written counts besides."""
 
 
 @dataclass
@@ -78,6 +90,8 @@ class Seen:
     """It divides, as the N_k of `N_{k+1} / (M N_k)`, is divided by a letter, as the R of `n R T / V`,
     is a score in a weighed sum, as those of `w_1 C_{style} + w_2 C_{light}`, or shares its word with
     what it multiplies, as those of `R_{info} C_{info}`."""
+    told: set[str] = field(default_factory=set)
+    """What sentences say that it is."""
     biases: bool = False
     """It is added to what a weight multiplies: the b of `W x + b`, in whatever type it is set."""
 
@@ -92,6 +106,10 @@ class Kinds(Leaves):
         """How many indices a name has in all, for names that are indexed in full somewhere."""
         self.declared: dict[str, Costs] = {}
         """What a declaration allows for a key."""
+        self.told: dict[str, str] = {}
+        """What sentences say that a key is: "matrix", "vector", "state", "number"."""
+        self.elsewhere: set[str] = set()
+        """Those of which it is said under another heading."""
         self.higher: set[str] = set()
         """Keys that have more than two indices of their own."""
         self.chosen: dict[str, Shape] = {}
@@ -102,6 +120,9 @@ class Kinds(Leaves):
         ends = (n.upper for n in s.every(statements, s.Reduction))
         self.sizes = {name_key(end) for end in ends if isinstance(end, s.Name)}
         self.sizes |= set(outline.sizes) | set(outline.labels) | index_letters(list(statements))
+        # The A of `A^⊤ U_A` tells names apart, and has a transpose.
+        turned = (s.inner(n.body) for n in s.every(statements, s.Transpose))
+        self.sizes -= {name_key(n) for n in turned if isinstance(n, s.Name)}
         bold = [n for n in s.every(statements, s.Name) if n.font == "bold"]
         self.in_bold = bool(bold)
         self.steps = set(_steps(statements))
@@ -128,7 +149,8 @@ class Kinds(Leaves):
         if leaf.base.base[0] == "∂":  # `∂ŷ/∂z`
             return NUMBER
         counted = leaf.key in self.sizes or leaf.key == "π"
-        return NUMBER if counted and not items and leaf.key not in self.declared else None
+        known = leaf.key in self.declared or self.told.get(leaf.key, "number") != "number"
+        return NUMBER if counted and not items and not known else None
 
     def variable(self, leaf: Leaf) -> str:
         base = leaf.base
@@ -189,6 +211,8 @@ class Kinds(Leaves):
     def _divides(self, fraction: s.Fraction) -> None:
         below = s.inner(fraction.below)
         factors = below.factors if isinstance(below, s.Hadamard) else s.factors(below)
+        if isinstance(below, s.Add):  # `2 P R / (P + R)`
+            factors = tuple(f for term in below.terms for f in s.factors(s.unsigned(term)))
         names = [self._seen(f) for f in factors if not isinstance(f, s.Number)]
         if None in names:
             return
@@ -213,6 +237,8 @@ class Kinds(Leaves):
         new = Seen(leaf.letter, leaf.capital, node)
         seen = self.seen.setdefault(self.variable(leaf), new)
         seen.keys.add(leaf.key)
+        if self.told.get(leaf.key):
+            seen.told.add(self.told[leaf.key])
         seen.bold = seen.bold or base.font in ("bold", "sans") or bool(_ARROWS & {*base.accents})
         items = leaf.use.reference.items
         seen.most = max(seen.most, len(items))
@@ -247,6 +273,17 @@ class Kinds(Leaves):
             return self.declared[variable]
         seen = self.seen[variable]
         row = 0.0 if rows else 3.0
+        found = self._by_letter(variable, seen, rows, row)
+        if len(seen.told) != 1:
+            return found
+        (word,) = seen.told
+        weight = 0.7 if seen.keys <= self.elsewhere else 1.0
+        return {
+            shape: weight * odd + min(found.get(shape, 2), 2) for shape, odd in TOLD[word].items()
+        }
+
+    def _by_letter(self, variable: str, seen: Seen, rows: bool, row: float) -> Costs:
+        """The same, by how a name is written alone."""
         if seen.diagonal:
             return {MATRIX: 0, NUMBER: 4}
         if seen.compared:
@@ -262,10 +299,13 @@ class Kinds(Leaves):
             return {MATRIX: 0, COLUMN: column, ROW: column + row, NUMBER: 7}
         if seen.bold:
             found = {COLUMN: 0.2 if rows else 0, ROW: row, NUMBER: 6}
-            return found | {MATRIX: 5} if is_greek(seen.letter) else found
+            if is_greek(seen.letter):
+                return found | {MATRIX: 5}
+            return found | {MATRIX: 7} if rows else found  # the sentence x of `x W_Q`
         if seen.capital is None:
             number = 0.8 if seen.most < 2 else -2.0  # `y.grad[b,j]` has its indices
-            return {NUMBER: number, COLUMN: 1.3, ROW: 1.6 + row, MATRIX: 1.5}
+            odd = 2.2 if any(key.lower().startswith(FIGURES) for key in seen.keys) else 0.0
+            return {NUMBER: number, COLUMN: 1.3 + odd, ROW: 1.6 + row + odd, MATRIX: 1.5 + odd}
         if is_greek(seen.letter):
             if seen.letter in GREEK_MATRICES:
                 return {MATRIX: 0, NUMBER: 3, COLUMN: 4, ROW: 4 + row}
@@ -291,7 +331,8 @@ class Kinds(Leaves):
             return {NUMBER: 0.2, COLUMN: 2, ROW: 2 + row, MATRIX: matrix}
         if seen.letter in COUNTS and not seen.most:
             return {NUMBER: 0, COLUMN: 3, ROW: 3 + row, MATRIX: matrix}
-        number = 1.4 if seen.letter in OFTEN_VECTORS else 0.4
+        often = seen.letter in OFTEN_VECTORS or (seen.letter == "w" and not seen.most)
+        number = 1.4 if often else 0.4
         return {NUMBER: number, COLUMN: 0.8, ROW: 0.8 + row, MATRIX: matrix}
 
     def _capital(self, seen: Seen, row: float) -> Costs:
@@ -315,6 +356,8 @@ class Kinds(Leaves):
         seen, shape = self.seen[variable], self.chosen[variable]
         if variable in self.declared:
             return "as declared"
+        if seen.told:
+            return "as the text says"
         if seen.bold and shape != NUMBER:
             return "bold"
         if shape == MATRIX and seen.capital and (seen.product or seen.transposed):

@@ -1,6 +1,7 @@
 """Letters that tell names apart, and number nothing: labels.
 
 Γ_u = σ(W_u …), Γ_r = σ(W_r …)       u and r are parts of the names, of W_u too
+H_v = Z_v W + b                       so is the v: nobody numbers with it, and nothing runs over it
 α_i = … for i ∉ {a, b}               →  `label a, b`: then v_a is a name of its own, unless v_i says that
                                         a is an element
 """
@@ -8,24 +9,25 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
-from indicial.program.names.letters import LAST, index_name, is_capital, is_lone
+from indicial.program.names.letters import COUNTING, LAST, index_name, is_capital, is_lone
 from indicial.program.vectors.regular import COUNTED, changed, index_letters, rebuilt
 
 
-def lettered(statements: list[s.Statement]) -> list[s.Statement]:
-    """`Γ_u = …`, `Γ_r = …`: what a letter tells apart; it is a part of the names, of `W_u` too."""
+def lettered(statements: list[s.Statement], known: Collection[str] = ()) -> list[s.Statement]:
+    """`Γ_u = …`, `Γ_r = …`: what a letter tells apart; it is a part of the names, of `W_u` too.
+
+    `known` are letters that are indices elsewhere.
+    """
     lefts = [st.sides[0] for st in statements if isinstance(st, s.Equation)]
     defined = {n.stem for n in lefts if isinstance(n, s.Name) and any(map(is_lone, n.sub))}
-    if not defined:
-        return statements
     letters: dict[s.Name, set[str]] = defaultdict(set)
-    running: set[str] = set()
+    running: set[str] = {*known}
     for statement in statements:
         for node in statement.every(s.Name, s.Reduction, s.Index):
             places: tuple[s.Expression, ...] = ()
@@ -33,7 +35,9 @@ def lettered(statements: list[s.Statement]) -> list[s.Statement]:
                 places = node.under
             elif isinstance(node, s.Index):  # vectors in brackets, `[h_u, x_t]`, number nothing
                 places = tuple(i for i in node.items if all(n.bare for n in i.every(s.Name)))
-            elif isinstance(node, s.Name):
+            elif (
+                isinstance(node, s.Name) and node.base != "ℝ"
+            ):  # the v of `ℝ^{d_v}` runs over nothing
                 places = tuple(i for i in node.scripts if not is_lone(i))
                 below = node.sub[0] if len(node.sub) == 1 else None
                 if isinstance(below, s.Number):  # `x_1, …, x_d`
@@ -46,6 +50,8 @@ def lettered(statements: list[s.Statement]) -> list[s.Statement]:
         for stem, told in letters.items()
         if stem in defined and len(told) > 1 and not told <= COUNTED and not told & running
         for letter in told
+        # The i of `cos θ_i` beside `θ_y`, that of the target, numbers; beside `Γ_f` and `Γ_o` it does not.
+        if letter not in COUNTED or len(told - COUNTED) > 1
     }
     ends = {
         n.base for r in s.every(statements, s.Reduction) if r.upper for n in r.upper.every(s.Name)
@@ -55,19 +61,48 @@ def lettered(statements: list[s.Statement]) -> list[s.Statement]:
         below = left.sub[0] if isinstance(left, s.Name) and len(left.sub) == 1 else None
         if isinstance(below, s.Name) and is_lone(below) and is_capital(below.base):
             labels |= {below.base} - numbering
-    if not labels:
-        return statements
+    labels |= (
+        {c for told in letters.values() for c in told if _only_tells(c, statements)}
+        - running
+        - ends
+    )
+    scripted = {n.base for n in s.every(statements, s.Name) if n.scripts}
+
+    def is_label(stem: s.Name, script: s.Expression) -> bool:
+        if not isinstance(script, s.Name) or not is_lone(script):
+            return False
+        # The x of `W_t h_{t-1} + W_x x_t` says whose weights these are.
+        owned = script.base in scripted - running - COUNTED and len(letters[stem]) > 1
+        return script.base in labels or owned
 
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Name) and any(is_lone(i) for i in node.sub):
             below = (
-                replace(i, font="roman") if isinstance(i, s.Name) and i.base in labels else i
+                replace(i, font="roman") if is_label(node.stem, i) and isinstance(i, s.Name) else i
                 for i in node.sub
             )
             return replace(node, sub=tuple(below))
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements]
+
+
+def _only_tells(letter: str, statements: Sequence[s.Statement]) -> bool:
+    """The v of `H_v = Z_v W + b`: no letter to number with, below names on a left side and alone there.
+
+    Nor does it stand by itself, as the v of `for each v` does.
+    """
+    if letter in NUMBERING:
+        return False
+    below = [n for n in s.every(statements, s.Name) if s.Name(letter) in n.sub]
+    scripts = s.ids(i for n in below for i in n.sub)
+    alone = any(n.base == letter and id(n) not in scripts for n in s.every(statements, s.Name))
+    left = any(st.left in below for st in statements if isinstance(st, s.Equation))
+    return left and not alone and all(len(n.scripts) == 1 for n in below)
+
+
+NUMBERING = COUNTING | set("pqub")
+"""Letters that number things where nothing else shows it: places, steps, users, examples of a batch."""
 
 
 def worded(statements: list[s.Statement]) -> list[s.Statement]:

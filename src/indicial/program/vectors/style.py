@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeGuard
 
 from indicial.notation import syntax as s
-from indicial.notation.vocabulary import SPACE
+from indicial.notation.vocabulary import SPACE, TOLD
 from indicial.program.names.letters import is_capital, is_letter, letters_bound
 from indicial.program.names.naming import activates
 from indicial.program.names.uses import BUILT_IN
@@ -44,7 +44,11 @@ def in_vector_style(statements: Sequence[s.Statement]) -> bool:
     said = {
         item.base
         for st in declared
-        if st.keyword == SPACE and isinstance(st.domain, s.Name) and st.domain.sup
+        if isinstance(st.domain, s.Name)
+        and (
+            (st.keyword == SPACE and st.domain.sup)
+            or (st.keyword == TOLD and st.domain.base != "number")
+        )
         for item in st.items
         if isinstance(item, s.Name)
     }
@@ -83,18 +87,19 @@ def _whole_and_element(statements: Sequence[s.Statement]) -> bool:
 
 
 def _weighs(statement: s.Statement) -> bool:
-    """`c = Σ_i α_i h_i`: what weights add up is a vector by its letter."""
+    """`c = Σ_i α_i h_i`, `w = Σ_i α_i y_i x_i`: what weights add up is a vector by its letter."""
     if not isinstance(statement, s.Equation) or len(statement.sides) != 2:
         return False
     left, right = statement.sides
     if not isinstance(right, s.Reduction) or right.operator != "sum" or not right.under:
         return False
     factors = right.body.factors if isinstance(right.body, s.Product) else ()
-    if len(factors) != 2 or not _is_greek(factors[0]):
+    if len(factors) < 2 or not _is_greek(factors[0]):
         return False
-    if isinstance(factors[0], s.Name) and _two_letters(factors[0]):  # `ẑ_t = Σ_i α_{ti} a_i`
-        return isinstance(factors[1], s.Name) and len(factors[1].sub) == 1
-    return all(isinstance(n, s.Name) and n.base in OFTEN_VECTORS for n in (left, factors[1]))
+    weight, last = factors[0], factors[-1]
+    if isinstance(weight, s.Name) and _two_letters(weight):  # `ẑ_t = Σ_i α_{ti} a_i`
+        return len(factors) == 2 and isinstance(last, s.Name) and len(last.sub) == 1
+    return all(isinstance(n, s.Name) and n.base in OFTEN_VECTORS | {"w"} for n in (left, last))
 
 
 def _two_letters(weight: s.Name) -> bool:

@@ -16,6 +16,7 @@ from functools import partial
 from typing import NamedTuple
 
 from indicial.notation import syntax as s
+from indicial.program.names.letters import COUNTING
 from indicial.program.vectors.kinds import WEIGHTS, Kinds, is_greek
 from indicial.program.vectors.leaves import JOINING, TRACE, Leaf, elementwise
 from indicial.program.vectors.shapes import (
@@ -64,6 +65,10 @@ class Tables:
         self.kinds = kinds
         self.loosely = kinds.outline.document
         """In prose a row may stand for the column of its elements: `o_i = q_i^⊤ S`."""
+        self.turned = 1.5
+        """What that costs."""
+        self.of_numbers = 0.7
+        """What it costs to take the exponential of every element of a vector."""
         self.rows = rows
         self.costs = {variable: kinds.costs(variable, rows) for variable in kinds.seen}
         self.pinned: Given = {}
@@ -141,14 +146,15 @@ class Tables:
         leaf = self.kinds.leaf(sides[0])
         items = leaf.use.reference.items if leaf is not None else ()
         letters = {n.base for i in items for n in i.every(s.Name)}
-        self.numbered = bool(letters - self.kinds.steps)
+        chances = leaf is None and isinstance(sides[0], s.Call)  # `P(y | h) = softmax h^⊤ e(y)`
+        self.numbered = bool(letters - self.kinds.steps) or chances
         result = self.of(sides[0])
         for number, side in enumerate(sides[1:], 1):
             literal = fits_all(side)
 
             def same(a: Shape, b: Shape, literal: bool = literal) -> tuple[Shape, float] | None:
                 if {a, b} == {COLUMN, ROW} and self.loosely:
-                    return a, 1.5
+                    return a, self.turned
                 return (a, 0) if a == b or (literal and b == NUMBER) else None
 
             other = self.of(side)
@@ -183,7 +189,8 @@ class Tables:
             case s.Add(terms=parts):
                 return self._same(parts, 0)
             case s.Hadamard(factors=parts):
-                return self._same(parts, 5, 8)
+                # A cross between numbers is nothing odd: `1 / (H × W)`.
+                return self._same(parts, 5, 0 if "\\times" in node.span.text else 8)
             case s.Product(factors=factors):
                 return self._product(node, factors)
             case s.Fraction(above=above, below=below):
@@ -296,18 +303,29 @@ class Tables:
         if leaf is None:
             if isinstance(node, s.Fraction):
                 return self.loose(node.above)
+            if isinstance(node, s.Call) and elementwise(node):
+                return min(2, self.loose(node.arguments[0]))
             if isinstance(node, s.Norm | s.Reduction) or not self._has_letters(node):
+                return 0.5
+            if isinstance(node, s.Product) and self._inner(node):
                 return 0.5
             return 6 if isinstance(node, s.Product) else 2
         if self.kinds.fixed(leaf) == NUMBER:
             return 0.2
         if is_greek(leaf.letter) and (not leaf.capital or leaf.letter == "Δ"):
             return 2.2 if added and not self.kinds.in_bold else 0.3
-        if self.kinds.in_bold and not leaf.base.font:
+        if self.kinds.in_bold and leaf.base.font in ("", "roman"):
             return 2.5 if self.kinds.seen[self.kinds.variable(leaf)].biases else 0.5
         if len(leaf.use.reference.items) > 1:
             return 2.2 if added else 0.5
         return 4 if leaf.capital else 2.5
+
+    def _inner(self, node: s.Product) -> bool:
+        """`k^⊤ q`, `a · b`: two vectors that make a number."""
+        dots = dotted(node) if len(node.factors) == 2 else ()
+        return isinstance(node.factors[0], s.Transpose) or (
+            bool(dots) and all(map(self._is_small, node.factors))
+        )
 
     def _has_letters(self, node: s.Expression) -> bool:
         leaves = [leaf for n in self.kinds.values(node) if (leaf := self.kinds.leaf(n))]
@@ -316,28 +334,41 @@ class Tables:
     def _product(self, node: s.Product, factors: Sequence[s.Expression]) -> Table:
         dots, gained = dotted(node), gains(node)
         result = self._factor(factors[0])
-        weight = self.loose(factors[0])
+        small = not any(map(self._is_capital, factors))
+
+        def looseness(factor: s.Expression) -> float:
+            # The y_i of `Σ_i α_i y_i x_i`; not the f_i of `Σ_i f_i P_i`.
+            found = self.loose(factor)
+            return min(found, 1.0) if small and self._numbered(factor) else found
+
+        weight = looseness(factors[0])
         capital = self._capital(factors[0])
         for number, factor in enumerate(factors[1:], 1):
-            here, dot, gain = self.loose(factor), number in dots, number in gained
+            here, dot, gain = looseness(factor), number in dots, number in gained
+            known = self.kinds.leaf(factors[number - 1])
+            if known is not None and known.key in self.kinds.declared:
+                here = min(here, 1.0)  # the x_k of `B x_k`, where B ∈ ℝ^{N×1}
             turned = isinstance(s.inner(factor), s.Transpose)
+            before = s.inner(factors[number - 1])
+            # `k_t^⊤ v_t` may be an outer product of rows, `q_i^⊤ k_j` is none.
+            first_turned = isinstance(before, s.Transpose) and not _at_two(before.body, factor)
+            vectors = dot and all(map(self._is_small, factors[number - 1 : number + 1]))
             weighs = self._weight(factors[number - 1]) and self.kinds.leaf(factor) is not None
             beside = capital or self._capital(factor)
             both = all(map(self._is_capital, factors[number - 1 : number + 1]))
-            before = s.inner(factors[number - 1])
             attends = isinstance(before, s.Reduction) and self._is_capital(factor)
             # A row and a column that one Σ numbers, `Σ_i f_i P_i`: numbers, more likely than not.
             odd = 1.5 if self._numbered(factors[number - 1]) and self._numbered(factor) else 0.0
             # `s_i · h_j` are no numbers, more likely than not.
             apart = 2.0 if dot and _at_two(factors[number - 1], factor) else 0.0
-            # A number stands before a matrix: the θ of `X θ` is a column.
-            late = 2.0 if isinstance(factor, s.Name) and factor.base == "θ" else 0.0
+            late = 2.0 if self._late(factor) else 0.0
 
             def rule(
                 a: Shape, b: Shape, first: float = weight, second: float = here, odd: float = odd,
                 dot: bool = dot, gain: bool = gain, beside: bool = beside, apart: float = apart,
                 turned: bool = turned, late: float = late, weighs: bool = weighs, both: bool = both,
-                attends: bool = attends,
+                attends: bool = attends, first_turned: bool = first_turned,
+                vectors: bool = vectors,
             ) -> tuple[Shape, float] | None:  # fmt: skip
                 shape = times(a, b, dot, gain)
                 if shape is None:
@@ -350,7 +381,10 @@ class Tables:
                 if b == NUMBER:
                     return shape, 1.2 * second + (late if a == MATRIX else 0)
                 if (a, b) == (COLUMN, ROW) and not turned:
-                    return shape, 4.0  # an outer product, without the ⊤ that shows it
+                    # An outer product, without the ⊤ that shows it.
+                    return shape, 0.5 if first_turned else 4.0
+                if vectors and MATRIX in (a, b):
+                    return shape, 4.0  # a dot between small letters is one of vectors
                 if (a, b) == (MATRIX, COLUMN) and attends:
                     return shape, 1.0  # the V_j of `softmax(Q_j K_j^⊤) V_j`
                 if (a, b) == (COLUMN, ROW) and both:
@@ -362,6 +396,13 @@ class Tables:
             result = self.join(result, self._factor(factor), rule)
             weight, capital = max(weight, here), beside
         return result
+
+    def _late(self, node: s.Expression) -> bool:
+        """A number stands before a matrix: the θ of `X θ` is a column, and so is the x of `W x`."""
+        leaf = self.kinds.leaf(node)
+        if leaf is None or leaf.capital is not False or self.kinds.fixed(leaf) is not None:
+            return False
+        return not is_greek(leaf.letter) or leaf.letter == "θ"
 
     def _factor(self, node: s.Expression) -> Table:
         """A factor; the `\\mathbf 1` of a product is a vector, of whatever size fits."""
@@ -379,12 +420,19 @@ class Tables:
         leaf = self.kinds.leaf(node)
         if leaf is None or not leaf.capital or self.kinds.fixed(leaf) is not None:
             return False
+        if leaf.key in self.kinds.declared:
+            return False
         seen = self.kinds.seen.get(self.kinds.variable(leaf))
         return seen is None or not (seen.positions or seen.figure) or seen.letter in WEIGHTS
 
     def _is_capital(self, node: s.Expression) -> bool:
         leaf = self.kinds.leaf(node.body if isinstance(node, s.Transpose) else node)
         return leaf is not None and bool(leaf.capital)
+
+    def _is_small(self, node: s.Expression) -> bool:
+        terms = s.terms(s.inner(s.unsigned(node)))  # the `b + c` of `a · (b + c)` too
+        leaves = [self.kinds.leaf(f) for term in terms for f in s.factors(s.unsigned(term))]
+        return all(leaf is not None and leaf.capital is False for leaf in leaves)
 
     def _weight(self, node: s.Expression) -> bool:
         """The W_z of `W_z x_t`: with a label, and numbered by nothing."""
@@ -444,7 +492,7 @@ class Tables:
         if name in NORMALISED:
             return self.changed(self.of(node.arguments[0]), lambda x: (x, 4 if x == NUMBER else 0))
         if elementwise(node):
-            odd = 0.7 if name in OF_NUMBERS and not self.kinds.in_bold else 0.0
+            odd = self.of_numbers if name in OF_NUMBERS and not self.kinds.in_bold else 0.0
             table = self._same(node.arguments, 0)
             return self.changed(table, lambda x: (x, odd if x != NUMBER else 0))
         if name in JOINING:
@@ -496,7 +544,9 @@ def _plain(leaf: Leaf | None) -> bool:
 
 def _raised(exponent: s.Expression, shape: Shape) -> tuple[Shape, float]:
     inverse = isinstance(exponent, s.Negative)
-    return shape, {NUMBER: 0.0, MATRIX: 0.5 if inverse else 4.0}.get(shape, 1.0)
+    # The `h^{t-1}` of a vector is one of its steps, more likely than not.
+    column = 3.0 if any(n.base in COUNTING for n in exponent.every(s.Name)) else 1.0
+    return shape, {NUMBER: 0.0, MATRIX: 0.5 if inverse else 4.0}.get(shape, column)
 
 
 def _element(shape: Shape, items: int) -> tuple[Shape, float] | None:

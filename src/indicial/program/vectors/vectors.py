@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from indicial.notation import syntax as s
 from indicial.notation.faults import Skipped
 from indicial.notation.printers import unicode
-from indicial.notation.vocabulary import SPACE
+from indicial.notation.vocabulary import SPACE, TOLD
 from indicial.program.messages import Message, Messages
 from indicial.program.names import inverses
 from indicial.program.names.letters import MATRICES
@@ -32,7 +32,7 @@ from indicial.program.vectors.declared import Declared
 from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.emission import CLOSED, Emission, Open
 from indicial.program.vectors.functions import heads, unfolded
-from indicial.program.vectors.kinds import WEIGHTS, Kinds, values_of
+from indicial.program.vectors.kinds import FAR, WEIGHTS, Kinds, values_of
 from indicial.program.vectors.labels import labelled
 from indicial.program.vectors.leaves import Leaf, full_counts
 from indicial.program.vectors.matrices import (
@@ -43,7 +43,7 @@ from indicial.program.vectors.matrices import (
     sized_identities,
     without_bare_matrices,
 )
-from indicial.program.vectors.search import Reading, solve
+from indicial.program.vectors.search import ODD, Reading, solve
 from indicial.program.vectors.shapes import COLUMN, KINDS, MATRIX, NUMBER, ROW, Mismatch, Shape
 from indicial.program.vectors.spelling import (
     at_letters,
@@ -165,12 +165,14 @@ class _Rewriting:
         if self._mixed(reading):
             self.kinds.in_bold = False
             reading = solve(self.kinds, equations)
-        if reading.cost < IMPOSSIBLE and self._holds(reading, equations):
+        fits = reading.cost < IMPOSSIBLE and self._holds(reading, equations)
+        if fits and reading.oddest < ODD:
             return reading
         self.kinds.apart = {seen.letter for seen in self.kinds.seen.values()}
         self.kinds.survey()
         other = solve(self.kinds, equations)
-        if other.cost < reading.cost - IMPOSSIBLE / 2 or self._holds(other, equations):
+        better = other.cost < reading.cost - IMPOSSIBLE / 2 or self._holds(other, equations)
+        if better and (not fits or other.oddest < ODD):
             return other
         self.kinds.apart = set()
         self.kinds.survey()
@@ -294,6 +296,11 @@ class _Rewriting:
                 text = f"{leaf.key} is written like a matrix, and fits as a number only"
                 self.skipped.append(Skipped(statement.span, text))
                 return True
+        # Where nothing fits at all there may be a slip, which is told if it is certain.
+        if self.document and ODD <= self._oddness(statement) < IMPOSSIBLE:
+            text = f"no reading of it is likely; the nearest is {self._read_so(statement, {})}"
+            self.skipped.append(Skipped(statement.span, text))
+            return True
         for doubt in self.reading.doubts:
             sites = {
                 leaf.key: (leaf, node.span)
@@ -315,6 +322,21 @@ class _Rewriting:
                 self.messages.error("two-readings", text, span, hint=hint)
             return True
         return False
+
+    def _oddness(self, statement: s.Statement) -> float:
+        """How odd the products and sums of a statement are, as it is read; or what it makes of its names.
+
+        What a text says of a name is not given up in silence: the Ā of `C Ā^k B`, where A ∈ ℝ^{N×N}, is no number.
+        """
+        found = [self.reading.odd.get(id(group[0]), 0) for group in self._alike(statement)]
+        for leaf, _ in self.kinds.leaves(statement):
+            variable = self.kinds.variable(leaf)
+            seen = self.kinds.seen.get(variable)
+            if seen is not None and (seen.told or variable in self.kinds.declared):
+                costs = self.kinds.costs(variable, self.reading.rows)
+                strain = costs.get(self.kinds.shape_of(leaf), FAR) - min(costs.values())
+                found.append(strain if strain >= 4 else 0)
+        return max(found, default=0)
 
     def _weighs(self, leaf: Leaf) -> bool:
         """The U_r of `W_z x + U_z h` and `[x, r U_r]`: one weight beside others that are matrices."""
@@ -478,7 +500,7 @@ class _Rewriting:
 
     def _declaration(self, statement: s.Declaration) -> list[s.Statement]:
         """Vectors that nothing defines are inputs, matrices parameters."""
-        if statement.keyword == SPACE:
+        if statement.keyword in (SPACE, TOLD):
             return []
         if statement.keyword == "constant":
             return [replace(statement, items=tuple(self._full(item) for item in statement.items))]
