@@ -121,6 +121,7 @@ def test_a_packed_value_stays_bytes_until_it_is_asked_for() -> None:
     assert again.value is again.value
 
 
+@pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
 def test_the_key_of_a_program_has_its_constants_and_its_comments() -> None:
     texts = ["input x[t]; constant λ = 0.5; h[t] = λ h[t-1] + x[t]"]
     texts += [texts[0].replace("0.5", "0.3"), texts[0].replace("λ h", "λ  h")]
