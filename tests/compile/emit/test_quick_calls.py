@@ -36,13 +36,13 @@ def test_short_rows(name: str, shape: tuple[int, ...]) -> None:
 def test_few_keys(
     causal: bool, masked: bool, scale: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    query, key, value = drawn(2, 3, 5, 4), drawn(2, 1, 6, 4).mul(2), drawn(2, 3, 6, 7)[..., :4]
-    mask = torch.rand(2, 1, 5, 6, generator=torch.Generator().manual_seed(1)) < 0.7
+    query, key, value = drawn(2, 3, 5, 4), drawn(2, 1, 10, 4).mul(2), drawn(2, 3, 10, 7)[..., :4]
+    mask = torch.rand(2, 1, 5, 10, generator=torch.Generator().manual_seed(1)) < 0.7
     mask[..., 0] = True
     given = {"attn_mask": mask if masked else None, "is_causal": causal, "scale": scale}
     found = running.attention(query, key, value, **given)  # type: ignore[arg-type]
     monkeypatch.setattr(running, "FEW", 0)
-    key = key.expand(2, 3, 6, 4)
+    key = key.expand(2, 3, 10, 4)
     expected = running.attention(query, key, value, **given)  # type: ignore[arg-type]
     assert running._fused(expected) is not None and running._fused(found) is None
     torch.testing.assert_close(found, expected)
@@ -53,7 +53,7 @@ def test_few_keys(
 
 
 def test_few_keys_have_second_gradients() -> None:
-    given = drawn(2, 3, 4), drawn(2, 3, 4), drawn(2, 3, 4)
+    given = drawn(1, 9, 2), drawn(1, 9, 2), drawn(1, 9, 2)
     assert torch.autograd.gradgradcheck(lambda *x: running.attention(*x, is_causal=True), given)
 
 
