@@ -48,6 +48,11 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"∂s_B^2/∂μ_B": 0, "m": 0, "x": 1, "μ_B": 0},
         1,
     ),
+    "a remark in brackets, with a letter among its words": (
+        r"u_i = \sum_j a_{ij} q_j \qquad \text{(what place } i \text{ is told)}",
+        {"u": 1, "a": 2, "q": 1},
+        1,
+    ),
     "an activation that is only named, of a weighted sum": (
         r"y = f(\sum_{j=1}^n w_j x_j + b)",
         {"y": 0, "w": 1, "x": 1, "b": 0},

@@ -179,7 +179,19 @@ def without_number(tokens: list[Token]) -> list[Token]:
         tokens = tokens[3:]
     if tokens and is_sign(tokens[-1], ")]"):
         tokens = tokens[: _remark(tokens)]
-    return tokens
+    return tokens[: _spoken(tokens)]
+
+
+def _spoken(tokens: list[Token]) -> int:
+    r"""Where words in a bracket begin, with letters among them: `a = b \qquad \text{(of step } i \text{)}`."""
+    if tokens and tokens[-1].kind in ("text", "sign") and tokens[-1].text.endswith(")"):
+        for i in range(len(tokens) - 1, 1, -1):
+            if is_relation(tokens[i]):
+                break
+            words = tokens[i].kind == "text" and tokens[i].text.startswith("(")
+            if words and tokens[i - 1].kind == "quad" and any(map(is_relation, tokens[: i - 1])):
+                return i - 1
+    return len(tokens)
 
 
 def without_frame(tokens: list[Token]) -> list[Token]:
