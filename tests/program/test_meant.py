@@ -780,10 +780,6 @@ OUTSIDE: dict[str, tuple[str, str]] = {
         r"\hat\beta = \arg\min_\beta \lVert y - X \beta \rVert_2^2",
         "best parameters",
     ),
-    "half of the indices": (
-        r"z^{(l)} = \sum_j w_{ji}^{(l)} a^{(l-1)}_j + b_i^{(l)}",
-        "may be indices",
-    ),
     "rows so far, and one more": (
         r"o = \operatorname{softmax}(q [K; k]^T) [V; v]",
         "joins a matrix",
@@ -794,11 +790,6 @@ OUTSIDE: dict[str, tuple[str, str]] = {
         "allowed",
     ),
     "the square of an error": (r"J = \frac12 e^2", "square of an e"),
-    "a gate on the wrong side of a weight": (
-        r"z_t = \sigma(W_z x_t + U_z h_{t-1}), \quad r_t = \sigma(W_r x_t + U_r h_{t-1}), \quad"
-        r" \tilde h_t = \tanh(W_h [x_t, r_t U_r])",
-        "",
-    ),
     "how something changes, by a prime": (r"h'(t) = A h(t) + B x(t)", "derivatives"),
     "how something changes, by a dot": (r"\dot x = A x + B u", "derivatives"),
     "the exponential of a capital": (r"\bar A = \exp(\Delta A)", "exponential of a matrix"),
@@ -906,6 +897,27 @@ def test_outside(case: str, tmp_path: Path) -> None:
     (found,) = readings(tmp_path, display)
     assert not found.computed and not found.mistakes
     assert reason in found.skipped[0].reason
+
+
+SLIPS = {
+    "half of the indices": (
+        r"z^{(l)} = \sum_j w_{ji}^{(l)} a^{(l-1)}_j + b_i^{(l)}",
+        "right-only",
+    ),
+    "a gate on the wrong side of a weight": (
+        r"z_t = \sigma(W_z x_t + U_z h_{t-1}), \quad r_t = \sigma(W_r x_t + U_r h_{t-1}), \quad"
+        r" \tilde h_t = \tanh(W_h [x_t, r_t U_r])",
+        "copied-label",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SLIPS)
+def test_what_cannot_be_meant_is_told_and_not_computed(case: str, tmp_path: Path) -> None:
+    display, code = SLIPS[case]
+    (found,) = readings(tmp_path, display)
+    assert not found.computed
+    assert [m.code for m in found.mistakes] == [code]
 
 
 TOLD: dict[str, tuple[tuple[str, ...], dict[str, int]]] = {

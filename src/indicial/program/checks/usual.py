@@ -128,13 +128,21 @@ def _called(left: Shape) -> str:
 # ---------------------------------------------------------------------- rules
 
 
+def _told_apart_below(one: s.Node | None, other: s.Node | None) -> bool:
+    """`β_1` and `β_2`; but α^ℓ and α^{2ℓ} are of one α, and what has no script has no number."""
+    names = isinstance(one, s.Name) and isinstance(other, s.Name)
+    if not names or one.stem != other.stem or one.sup != other.sup:
+        return False
+    return bool(one.sub and other.sub) and one.sub != other.sub
+
+
 def _averages(equation: s.Equation) -> Iterator[Fault]:
     """`m_t = β_1 m_{t-1} + (1 - β_2) g_t`: a running mean whose weights are of two names."""
     left = shape(equation.sides[0])
     for side in equation.sides[1:]:
         for bound in fits(pattern("B X + (1 - C) Y")[0], shape(side)):
             one, other = bound["B"], bound["C"]
-            if not (one.kind == other.kind == "name" and one.word == other.word and one != other):
+            if not _told_apart_below(one.node, other.node):
                 continue
             if left.kind == "name" and bound["X"].kind == "name" and bound["X"].word == left.word:
                 text = f"the weights of this mean are {unicode(one.node)} and 1 - {unicode(other.node)}"
