@@ -16,7 +16,7 @@ from indicial.program.program import Program
 SMALL, FACTOR = 2_000, 3
 LATER = {"unknown": 5_000}
 """Where names are compared with each other, the first hundred are compared with all."""
-EACH = {"sections": 190, "one_section": 148, "redefined": 270, "equations": 208, "products": 236}
+EACH = {"sections": 245, "one_section": 177, "redefined": 328, "equations": 208, "products": 236}
 """How many functions may be called for each character: a twelfth more than are."""
 MOST = 1.2
 """How many times more than in proportion a longer text may cost: some things are sorted."""

@@ -161,7 +161,7 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "an arrow between indices": (r"m_{i \to j} = \phi_i x_j", "arrow"),
     "a layer that fits numbers alone": (
         r"\text{SwiGLU}(x) = (\text{SiLU}(W_1 x) \odot W_3 x) \cdot W_2",
-        "number only",
+        "no reading of it is likely",
     ),
     "an expectation": (r"E(X) = \sum_i x_i p_i", "expectation"),
 }

@@ -265,8 +265,6 @@ def half_numbered(statement: s.Statement, outline: Outline) -> str:
     """
     if not isinstance(statement, s.Equation):
         return ""
-    every = list(s.every(outline.statements, s.Name))
-    gates = {n.base for n in every if n.scripts}  # the i of `i_t`, which b_i belongs to
     step = s.Name("t")
     for name in statement.every(s.Name) if step not in statement.left.every(s.Name) else ():
         above = [i for x in name.sup for i in s.terms(s.inner(x))]
@@ -283,9 +281,12 @@ def half_numbered(statement: s.Statement, outline: Outline) -> str:
             letter.base in _NUMBERS and name.base in OFTEN_VECTORS
         ):
             continue  # `N_s`, `d_k`
+        if letter in outline.naming.read(name).items:
+            continue
+        every = s.every(outline.statements, s.Name)
+        gates = {n.base for n in every if n.scripts}  # the i of `i_t`, which b_i belongs to
         others = {n.sub for n in every if n.base == name.base and n.accents == name.accents}
-        label = letter not in outline.naming.read(name).items
-        if label and others == {name.sub} and letter.base not in gates:
+        if others == {name.sub} and letter.base not in gates:
             return f"the {letter.base} of {unicode(name)} may be an index"
     return ""
 

@@ -33,6 +33,8 @@ def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
 
 def exponentials(statement: s.Statement, outline: Outline) -> s.Statement:
     """`e^{e_{ij}}`, where e is a name as well: what is raised to something that is computed is Euler's number."""
+    if not any(n.base == "e" and n.sup for n in statement.every(s.Name)):
+        return statement
     if not any(n.base == "e" and n.sub for n in s.every(outline.statements, s.Name)):
         return statement
 
@@ -61,9 +63,10 @@ def without_arguments(statement: s.Statement, outline: Outline) -> s.Statement:
 
     Where it is called it is always of these: `y = x / RMS(x)` is `y = x / RMS`.
     """
-    heads = [st.left for st in outline.statements if isinstance(st, s.Equation)]
+    called = statement.every(s.Call)
+    heads = (st.left for st in outline.statements if called and isinstance(st, s.Equation))
     calls = {head for head in heads if isinstance(head, s.Call)}
-    if not calls.intersection(statement.every(s.Call)):
+    if not calls.intersection(called):
         return statement
     names = {call: _of_elements(call, outline) for call in calls}
 

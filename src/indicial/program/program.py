@@ -123,7 +123,9 @@ class Program:
         filled = fill(equations, self._messages, document, known)
         filled = regular(real(filled, self._messages, document), self._messages)
         in_matrices: list[Skipped] = []
-        self.reading = vectors.rewrite(filled, self._messages, document, in_matrices)
+        self.reading = vectors.rewrite(
+            filled, self._messages, document, in_matrices, frozenset(st.span for st in prose)
+        )
         self.unread = tuple(in_matrices)
         """What vector style leaves open."""
         indexed = networks.put_in(self.reading.statements)

@@ -193,15 +193,17 @@ def _tell(sections: list[tuple[list[Part], list[s.Declaration]]]) -> None:
 
     A name is said to be something once, and read in all that follows; but letters are used again, so this weighs less.
     """
+    telling = [(number, said) for number, (_, said) in enumerate(sections) if said]
     for number, (parts, own) in enumerate(sections):
         told = {item for st in own for item in st.items}
-        near = sorted(enumerate(sections), key=lambda other: (abs(other[0] - number), other[0]))
+        others = (one for one in telling if one[0] != number)
+        near = sorted(others, key=lambda other: (abs(other[0] - number), other[0]))
         for part in parts:
             if _fresh(part.title) or all(part.home[id(st)].strict for st in part.statements):
                 continue
             read = {n.stem for st in part.statements for n in st.every(s.Name)}
             known = {item.stem for item in told if isinstance(item, s.Name)}
-            for _, (_, said) in near[1:]:
+            for _, said in near:
                 part.statements[:0] = [
                     replace(st, keyword=TOLD, value=ELSEWHERE)
                     for st in said

@@ -113,7 +113,8 @@ def _without_lost_displays(parts: list[Part], foreign_statements: set[Statement]
     Neither is one that repeats a row that is not read, nor what is drawn for rows that are not.
     """
     lost = dict.fromkeys(at for part in parts for at in part.lost)
-    blocks = {id(b): b for part in parts for b in part.home.values() if not b.strict}
+    homes = {id(part.home): part.home for part in parts}  # most have the same
+    blocks = {id(b): b for home in homes.values() for b in home.values() if not b.strict}
     for at, block in blocks.items():
         rows = [st for st in block.statements if not says_what(st)]
         again = any(st in foreign_statements for st in rows)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from itertools import permutations
 
 from indicial.notation import syntax as s
@@ -37,10 +37,10 @@ class Shape:
     parts: tuple[Shape, ...] = ()
     node: s.Expression = field(default=s.Dots(), compare=False, repr=False)
 
-    def walk(self) -> Iterator[Shape]:
-        yield self
-        for part in self.parts:
-            yield from part.walk()
+    @cached_property
+    def pieces(self) -> tuple[Shape, ...]:
+        """It and all that it is made of."""
+        return (self, *(piece for part in self.parts for piece in part.pieces))
 
 
 @kept

@@ -11,7 +11,7 @@ x_{t+1} = x_t - \eta \nabla f(x, \xi_t)             x lacks its t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise, permutations
+from itertools import chain, pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
@@ -267,8 +267,12 @@ def _bound_twice(equation: s.Equation) -> Iterator[Fault]:
     """`Σ_ℓ E_{z,ℓ} …`: what is summed over is drawn once more."""
     for reduction in sums(equation):
         over = {b.base: b for b in binders(reduction) if b.bare}
+        # What is expected stands behind it: the E of `Σ_t E_{t,y}` is a score.
+        before = {id(f) for p in reduction.body.every(s.Product) for f in p.factors[:-1]}
+        called = {id(c.function) for c in reduction.body.every(s.Call)}
+        called |= {id(n.base) for n in reduction.body.every(s.Index)}
         for name in reduction.body.every(s.Name):
-            if name.base in ("E", "𝔼") and len(name.sub) > 1:
+            if name.base in ("E", "𝔼") and len(name.sub) > 1 and id(name) in before | called:
                 for script in name.sub:
                     if isinstance(script, s.Name) and script.bare and script.base in over:
                         text = f"{script.base} is summed over, and drawn by the expectation as well"
@@ -305,12 +309,11 @@ def _strange_term(equation: s.Equation) -> Iterator[Fault]:
     if len(terms) < 2 or equation.every(s.Reduction) or len(set(here)) != len(here):
         return
     found = [_once(s.unsigned(term)) for term in terms]
-    for number, free in enumerate(found):
-        others = [x for n, x in enumerate(found) if n != number]
+    unlike = [free for free in found if set(free) != set(here)]
+    for free in unlike if len(unlike) == 1 else []:
         lacking = [c for c in here if c not in free]
         strange = [c for c in free if c not in here]
-        alike = all(set(other) == set(here) for other in others)
-        if alike and len(lacking) == len(strange) == 1 and len(free) > 1:
+        if len(lacking) == len(strange) == 1 and len(free) > 1:
             name = free[strange[0]]
             text = f"{strange[0]} stands where {lacking[0]} is expected: all other terms have {lacking[0]}"
             yield warned("exchanged", text, name.span, left.span)
@@ -366,22 +369,19 @@ def _no_transpose(equation: s.Equation) -> Iterator[Fault]:
     """`x_i A (x_j B) + x_i A c^⊤`: the terms begin alike, and one lacks the transpose of the other."""
     for node in equation.every(s.Add):
         ends = [_factors(s.unsigned(term)) for term in node.terms]
-        for one, other in permutations(ends, 2):
-            row = isinstance(one[-1], s.Group) and isinstance(s.inner(one[-1]), s.Product)
-            if len(one) > 2 and len(one) == len(other) and one[:-1] == other[:-1] and row:
-                last = s.inner(one[-1])
-                assert isinstance(last, s.Product)
-                turned = isinstance(other[-1], s.Transpose) and not last.every(s.Transpose)
-                rows = all(isinstance(n, s.Name) for n in (*last.factors, *one[:-1]))
-                if (
-                    turned
-                    and rows
-                    and [indices(n) for n in last.factors][-1] == []
-                    and indices(last.factors[0])
-                ):
-                    text = "this factor has no transpose, and that of the other term has one"
-                    yield warned("no-transpose", text, one[-1].span, other[-1].span)
-                    return
+        turned = {end[:-1]: end[-1] for end in ends if isinstance(end[-1], s.Transpose)}
+        for *before, end in ends if turned else ():
+            last = s.inner(end)
+            if not isinstance(end, s.Group) or not isinstance(last, s.Product) or len(before) < 2:
+                continue
+            rows = all(isinstance(n, s.Name) for n in (*last.factors, *before))
+            other = turned.get(tuple(before))
+            if other is None or not rows or last.every(s.Transpose):
+                continue
+            if indices(last.factors[0]) and not indices(last.factors[-1]):
+                text = "this factor has no transpose, and that of the other term has one"
+                yield warned("no-transpose", text, end.span, other.span)
+                return
 
 
 def _factors(term: s.Expression) -> tuple[s.Expression, ...]:
@@ -435,16 +435,23 @@ def _other_argument(equation: s.Equation) -> Iterator[Fault]:
                 return
 
 
-def unpaired(display: Sequence[s.Equation], equations: Sequence[s.Equation]) -> Iterator[Fault]:
-    """`J(x^{(k)}, y^{(i)})`, where all others have the same index: an example and the target of another."""
-    pairs = [
+Pairs = Sequence[tuple[s.Name, s.Name]]
+
+
+def examples(equations: Sequence[s.Equation]) -> Pairs:
+    """The inputs and targets that stand side by side in calls: the x^{(k)} and y^{(k)} of `J(x^{(k)}, y^{(k)})`."""
+    return [
         (one, two)
         for row in equations for call in row.every(s.Call)
         for one, two in pairwise(n for a in call.arguments for n in a.every(s.Name) if n.base in ("x", "y"))
         if one.base != two.base and len(indices(one)) == len(indices(two)) == 1
     ]  # fmt: skip
+
+
+def unpaired(display: Sequence[s.Equation], pairs: Pairs) -> Iterator[Fault]:
+    """`J(x^{(k)}, y^{(i)})`, where all others have the same index: an example and the target of another."""
     usual = sum(indices(one) == indices(two) for one, two in pairs)
-    inside = s.ids(display)
+    inside = s.ids(display) if usual > 1 else frozenset()
     for one, two in pairs:
         if (
             indices(one) != indices(two)

@@ -42,7 +42,7 @@ def slips(display: Sequence[s.Statement], section: Heading) -> list[Fault]:
     rows = [statement for statement in display if isinstance(statement, s.Equation)]
     found = [fault for row in rows for rule in _RULES for fault in rule(row)]
     found += usual.wrong_sides(rows, section.equations)
-    found += one_sided.unpaired(rows, section.equations)
+    found += one_sided.unpaired(rows, section.examples)
     return [*found, *misnamed(display, section)]
 
 

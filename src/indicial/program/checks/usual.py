@@ -102,9 +102,11 @@ def _told(form: Form, sides: Sequence[Shape]) -> Iterator[Fault]:
     if form.left and (len(sides) < 2 or not re.match(form.left, _called(sides[0]))):
         return
     *left, wrong = pattern(form.wrong.removeprefix("= "))
-    for found in sides[1:] if left or form.left else sides:
-        places = [found] if left or form.wrong.startswith("=") else found.walk()
-        for place in places:
+    whole = left or form.wrong.startswith("=")
+    for side in sides[1:] if left or form.left else sides:
+        for place in (side,) if whole else side.pieces:
+            if place.kind != wrong.kind != "name":
+                continue
             for start in fits(left[0], sides[0]) if left else [{}]:
                 for bound in fits(wrong, place, start, part=not left):
                     if form.when(bound) and _certain(form, bound):
@@ -114,7 +116,7 @@ def _told(form: Form, sides: Sequence[Shape]) -> Iterator[Fault]:
 
 def _certain(form: Form, bound: Bound) -> bool:
     """A logarithm of a ratio has any sign, and so has one with a minus somewhere before it."""
-    signed = {x for x in "YN" if x in bound and any(part.kind == "neg" for part in bound[x].walk())}
+    signed = {x for x in "YN" if x in bound and any(part.kind == "neg" for part in bound[x].pieces)}
     return form.left != LOSS or (not signed and bound["P"].kind != "frac")
 
 
@@ -158,9 +160,9 @@ def _penalties(equation: s.Equation) -> Iterator[Fault]:
             error, penalty, weight = bound["E"], bound["R"], bound["λ"]
             if weight.word not in ("λ", "α", "γ") or not (_squared(error) and _squared(penalty)):
                 continue
-            names = {part.word for part in penalty.walk() if part.kind == "name"}
-            inside = {part.word for part in error.walk() if part.kind == "name"}
-            if any(part.kind == "add" for part in error.walk()) and names & inside:
+            names = {part.word for part in penalty.pieces if part.kind == "name"}
+            inside = {part.word for part in error.pieces if part.kind == "name"}
+            if any(part.kind == "add" for part in error.pieces) and names & inside:
                 text = "the penalty is subtracted: the larger it is, the smaller is the whole"
                 yield warned(
                     CODE, text, penalty.node.span, error.node.span, hint="is a plus meant?"
@@ -186,7 +188,7 @@ def _squared(found: Shape) -> bool:
 def _densities(equation: s.Equation) -> Iterator[Fault]:
     """`-1/2 y^⊤ (K + σ^2 I)^{-1} y - 1/2 log |K|`: one Gaussian, two covariances."""
     for side in equation.sides:
-        parts = list(shape(side).walk())
+        parts = shape(side).pieces
         inverses = [
             p.parts[0]
             for p in parts
@@ -218,7 +220,7 @@ def _corrections(equation: s.Equation) -> Iterator[Fault]:
             time
             and bound["x"].word == left.base
             and below.word == "β"
-            and time[0].base not in (p.word for p in below.walk())
+            and time[0].base not in (p.word for p in below.pieces)
         ):
             text = (
                 f"{unicode(below.node)} lacks the power {time[0].base} that corrects a running mean"
@@ -255,16 +257,16 @@ def _feed_forward(equation: s.Equation) -> Iterator[Fault]:
 
 def wrong_sides(display: Sequence[s.Equation], equations: Sequence[s.Equation]) -> Iterator[Fault]:
     """`Y = W X`, `∂L/∂X = ∂L/∂Y W^⊤`: the gradient of the second factor has the first on its left."""
-    products = [
-        (shape(row.sides[0]), *map(shape, s.factors(term)))
-        for row in equations if len(row.sides) == 2
-        for term in s.terms(row.sides[1]) if len(s.factors(term)) == 2
-    ]  # fmt: skip
     for row in display:
         factors = s.factors(row.sides[-1])
         gradient = _below_slope(shape(row.sides[0]))
         if gradient is None or len(factors) != 2:
             continue
+        products = [
+            (shape(other.sides[0]), *map(shape, s.factors(term)))
+            for other in equations if len(other.sides) == 2
+            for term in s.terms(other.sides[1]) if len(s.factors(term)) == 2
+        ]  # fmt: skip
         one, two = map(shape, factors)
         for whole, first, second in products:
             if not (first.word.isupper() and second.word.isupper()):

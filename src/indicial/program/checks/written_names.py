@@ -18,6 +18,7 @@ from functools import cached_property
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
+from indicial.program.checks.one_sided import Pairs, examples
 from indicial.program.names.letters import is_capital, shifted
 
 CODES = frozenset(
@@ -38,6 +39,10 @@ class Heading:
     def equations(self) -> list[s.Equation]:
         return [st for st in self.statements if isinstance(st, s.Equation)]
 
+    @cached_property
+    def examples(self) -> Pairs:
+        return examples(self.equations)
+
     def recalls(self, left: s.Name) -> bool:
         """Whether the equation of a name reads the name itself: `c_t = f_t ⊙ c_{t-1} + …`."""
         rows = (row for row in self.equations if row.sides[0] is left)
@@ -48,6 +53,30 @@ class Heading:
         """The equations that are gates, by their id."""
         found = ((id(row), _gate(row)) for row in self.equations)
         return {key: gate for key, gate in found if gate is not None}
+
+    @cached_property
+    def read(self) -> frozenset[s.Name]:
+        """The names of all right sides."""
+        sides = (side for row in self.equations for side in row.sides[1:])
+        return frozenset(n for side in sides for n in side.every(s.Name))
+
+    @cached_property
+    def defined(self) -> dict[s.Name, s.Equation]:
+        rows = ((row.sides[0], row) for row in self.equations)
+        return {left: row for left, row in rows if isinstance(left, s.Name)}
+
+    @cached_property
+    def activated(self) -> dict[s.Expression, s.Equation]:
+        """The gates that a function closes or opens, by their left sides."""
+        active = {i for i, gate in self.gates.items() if gate.activated}
+        return {row.sides[0]: row for row in self.equations if id(row) in active}
+
+    @cached_property
+    def idle_gates(self) -> list[s.Name]:
+        """Those that nothing reads."""
+        sides = [side for row in self.equations for side in row.sides[1:]]
+        stems = {n.stem for side in sides for n in _read(side)}
+        return [g for g in self.activated if isinstance(g, s.Name) and g.stem not in stems]
 
     @cached_property
     def written(self) -> Counter[tuple[str, tuple[str, ...]]]:
@@ -219,11 +248,13 @@ def _other_labels(display: Sequence[s.Statement], section: Heading) -> Iterator[
         gate = section.gates.get(id(row))
         if gate is None or not isinstance(row, s.Equation):
             continue
+        strange = [name for name in gate.weights if _label(name) != gate.letter]
+        if not strange:
+            continue
         kin = [other for i, other in section.gates.items() if i != id(row) and gate.like(other)]
         regular = [other.letter for other in kin if other.regular]
-        strange = [name for name in gate.weights if _label(name) != gate.letter]
         again = [r for r in section.equations if r is not row and r.sides[0] == row.sides[0]]
-        if not strange or not regular or len(regular) < len(kin) - 1:
+        if not regular or len(regular) < len(kin) - 1:
             continue
         wrong, left = strange[0], row.sides[0]
         if len(strange) == 1:
@@ -249,14 +280,12 @@ def _unused_gates(display: Sequence[s.Statement], section: Heading) -> Iterator[
 
     The state that reads the other gates is the one that the gates read themselves, so that nothing is to follow.
     """
-    active = {i for i, gate in section.gates.items() if gate.activated}
-    gates = {row.sides[0]: row for row in section.equations if id(row) in active}
-    if len(gates) < 2 or section.skipped:
+    gates, idle = section.activated, section.idle_gates
+    if len(gates) < 2 or section.skipped or not idle:
         return
-    stems = {n.stem for row in section.equations for side in row.sides[1:] for n in _read(side)}
+    active = {id(row) for row in gates.values()}
     recalled = {n.stem for row in gates.values() for n in _read(row.sides[1])}
-    idle = [gate for gate in gates if isinstance(gate, s.Name) and gate.stem not in stems]
-    for row in display if idle else ():
+    for row in display:
         if not isinstance(row, s.Equation) or id(row) in active:
             continue
         left = row.sides[0]
@@ -278,8 +307,7 @@ def _read(side: s.Expression) -> Iterator[s.Name]:
 
 def _old_states(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
     """`c_t = … c_{t-1} …`, `h_t = o_t ⊙ tanh(c_{t-1})`: nothing reads c_t."""
-    read = {n for row in section.equations for side in row.sides[1:] for n in side.every(s.Name)}
-    defined = {row.sides[0]: row for row in section.equations if isinstance(row.sides[0], s.Name)}
+    read, defined = section.read, section.defined
     for row in display:
         if not isinstance(row, s.Equation) or len(row.sides) != 2 or section.skipped:
             continue

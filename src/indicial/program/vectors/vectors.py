@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from indicial.notation import syntax as s
 from indicial.notation.faults import Skipped
 from indicial.notation.printers import unicode
+from indicial.notation.source import Span
 from indicial.notation.vocabulary import SPACE, TOLD
 from indicial.program.messages import Message, Messages
 from indicial.program.names import inverses
@@ -94,9 +95,16 @@ class Rewritten:
 
 
 def rewrite(
-    statements: list[s.Statement], messages: Messages, document: bool, skipped: list[Skipped]
+    statements: list[s.Statement],
+    messages: Messages,
+    document: bool,
+    skipped: list[Skipped],
+    prose: frozenset[Span] = frozenset(),
 ) -> Rewritten:
-    """The statements in index notation; what cannot be said in it is skipped or reported."""
+    """The statements in index notation; what cannot be said in it is skipped or reported.
+
+    `prose` says which of them stand in prose: of a program no reading is too odd.
+    """
     statements = listed(regular.lists(softmaxes(sized_identities(statements))))
     statements = kronecker([summed(statement) for statement in statements])
     if document:
@@ -109,11 +117,11 @@ def rewrite(
             plain = drawn_one_by_one(plain, outline(plain, Messages(), document))
         return Rewritten(without_bare_matrices(plain, messages, document, skipped))
     turned = spelt_out(turned)
-    rewriting = _begun(turned, messages, document, skipped)
+    rewriting = _begun(turned, messages, document, skipped, prose)
     elementwise = juxtaposed(turned, beside=True)
     if elementwise != turned and rewriting.small():
         # Matrices that come out as numbers: ⊙ stands in one product and is left out in another.
-        other = _begun(elementwise, messages, document, skipped)
+        other = _begun(elementwise, messages, document, skipped, prose)
         rewriting = rewriting if other.small() else other
     result = inverses.regular(rewriting.statements(), messages)
     return Rewritten(
@@ -122,14 +130,18 @@ def rewrite(
 
 
 def _begun(
-    statements: list[s.Statement], messages: Messages, document: bool, skipped: list[Skipped]
+    statements: list[s.Statement],
+    messages: Messages,
+    document: bool,
+    skipped: list[Skipped],
+    prose: frozenset[Span],
 ) -> _Rewriting:
     """The statements made regular, with the kinds of their names inferred."""
     made = spelt_alike(heads(above.raised(told_apart(statements))))
     made = unfolded(regular.factors(made))
     if document:
         made = labelled(made, messages)
-    return _Rewriting(made, messages, document, skipped)
+    return _Rewriting(made, messages, document, skipped, prose)
 
 
 class _Rewriting:
@@ -141,8 +153,10 @@ class _Rewriting:
         messages: Messages,
         document: bool,
         skipped: list[Skipped],
+        prose: frozenset[Span],
     ) -> None:
         self.written = statements
+        self.prose = prose
         self.messages = messages
         self.skipped = skipped
         self.document = document
@@ -172,11 +186,16 @@ class _Rewriting:
         self.kinds.survey()
         other = solve(self.kinds, equations)
         better = other.cost < reading.cost - IMPOSSIBLE / 2 or self._holds(other, equations)
-        if better and (not fits or other.oddest < ODD):
+        if better and (not fits or (other.oddest < ODD and not self._unlikely(other))):
             return other
         self.kinds.apart = set()
         self.kinds.survey()
         return reading
+
+    def _unlikely(self, reading: Reading) -> bool:
+        """Whether what has the letter of a weight, and multiplies something, came out as no matrix."""
+        seen = ((self.kinds.seen[v], shape) for v, shape in reading.given.items())
+        return any(x.letter in WEIGHTS and x.product and shape != MATRIX for x, shape in seen)
 
     def _mixed(self, reading: Reading) -> bool:
         """Whether vectors are set plain beside bold ones: `f_t ⊙ \\mathbf c_{t-1}`.
@@ -297,7 +316,7 @@ class _Rewriting:
                 self.skipped.append(Skipped(statement.span, text))
                 return True
         # Where nothing fits at all there may be a slip, which is told if it is certain.
-        if self.document and ODD <= self._oddness(statement) < IMPOSSIBLE:
+        if statement.span in self.prose and ODD <= self._oddness(statement) < IMPOSSIBLE:
             text = f"no reading of it is likely; the nearest is {self._read_so(statement, {})}"
             self.skipped.append(Skipped(statement.span, text))
             return True
