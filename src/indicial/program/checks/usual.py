@@ -130,12 +130,12 @@ def _called(left: Shape) -> str:
 # ---------------------------------------------------------------------- rules
 
 
-def _told_apart_below(one: s.Node | None, other: s.Node | None) -> bool:
+def _told_apart_below(one: s.Expression, other: s.Expression) -> bool:
     """`β_1` and `β_2`; but α^ℓ and α^{2ℓ} are of one α, and what has no script has no number."""
-    names = isinstance(one, s.Name) and isinstance(other, s.Name)
-    if not names or one.stem != other.stem or one.sup != other.sup:
+    if not isinstance(one, s.Name) or not isinstance(other, s.Name):
         return False
-    return bool(one.sub and other.sub) and one.sub != other.sub
+    alike = one.stem == other.stem and one.sup == other.sup
+    return alike and bool(one.sub and other.sub) and one.sub != other.sub
 
 
 def _averages(equation: s.Equation) -> Iterator[Fault]:
