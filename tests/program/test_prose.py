@@ -258,6 +258,19 @@ def test_a_step_in_doubt_keeps_nothing_from_being_read(tmp_path: Path) -> None:
     assert [m.code for m in program.errors] == ["step"] and program.code.statements
 
 
+def test_a_recurrence_that_is_unrolled_is_no_wrong_step(tmp_path: Path) -> None:
+    first = r"x_t = \sqrt{a_t} x_{t-1} + z_{t-1}"
+    unrolled = r"\sqrt{a_t} (\sqrt{a_{t-1}} x_{t-2} + z_{t-2}) + z_{t-1}"
+    found = programs(tmp_path, f"$${first} = {unrolled}$$")
+    assert said(found) == []
+    found = programs(tmp_path, r"$$y_t = a_t x_{t-1} + z_t = a_t x_{t-2} + z_t$$")
+    assert said(found) == ["step"], "of another name nothing is unrolled"
+
+
+def test_a_sum_over_whole_sequences_is_no_idle_sum(tmp_path: Path) -> None:
+    assert said(programs(tmp_path, r"$$Z = \sum_{y} \exp(\sum_i a_{i, y_i})$$")) == []
+
+
 def test_a_step_is_not_blamed_for_another_of_its_chain(tmp_path: Path) -> None:
     text = r"$$z_{t+1} = \beta z_t + x_t = \sum_{s=0}^t \beta^{t-s} x_s = \sum_{s=0}^t \beta^{t-s} x_t$$"
     (program,) = programs(tmp_path, text)

@@ -26,7 +26,7 @@ from indicial.derivations.chains import (
 )
 from indicial.notation.source import Span
 from indicial.notation.syntax import Equation
-from indicial.program.doubts import at_a_distance
+from indicial.program.doubts import at_a_distance, unrolled
 from indicial.program.messages import Message
 from indicial.program.program import Program
 from indicial.program.sections import Block
@@ -159,7 +159,7 @@ def _refutation(finding: Finding) -> Message:
     text = f"this step does not follow: {finding.left} is not {finding.right}{place}"
     draw = ", ".join(f"{name} = {value}" for name, value in finding.draw.items())
     equation = finding.step.equation
-    certain = is_derivation(equation) and not at_a_distance(equation)
+    certain = is_derivation(equation) and not at_a_distance(equation) and not unrolled(equation)
     return Message(
         "error" if certain else "note",
         "step",

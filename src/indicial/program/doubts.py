@@ -11,7 +11,7 @@ notation with square brackets, so that what is wrong can hardly be anything but 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from indicial.notation import syntax as s
@@ -58,6 +58,8 @@ class Doubts:
         concerned = [st for st in self.prose if any(span.within(st.span) for span in spans)]
         if not concerned or message.code in CERTAIN or _as_written(message):
             return False
+        if message.code == "step" and any(map(unrolled, concerned)):
+            return True
         if message.code == "step" and all(
             (in_matrices(st) and not at_a_distance(st))
             or (_of_numbers(st, outline) and not _statistics(st, outline))
@@ -139,6 +141,30 @@ def at_a_distance(statement: s.Statement) -> bool:
     return any(n.base in far for n in names for i in n.sub if isinstance(i, s.Name))
 
 
+def unrolled(statement: s.Statement) -> bool:
+    """`x_t = a x_{t-1} + z_{t-1} = a (a x_{t-2} + z_{t-2}) + z_{t-1}`: what is defined stands for itself.
+
+    Later sides read it at steps that the first does not read; drawn at each step, these would contradict each other.
+    """
+    if not isinstance(statement, s.Equation) or len(statement.sides) < 3:
+        return False
+    head = s.head(statement.left)
+    if not isinstance(head, s.Name):
+        return False
+    read = [set(_places(side, head)) for side in statement.sides[1:]]
+    return bool(read[0]) and any(places - read[0] for places in read[1:])
+
+
+def _places(side: s.Expression, name: s.Name) -> Iterator[tuple[s.Expression, ...]]:
+    """Where a side reads a tensor: the t-2 of `x_{t-2}` and `x[t-2]`."""
+    for node in side.every(s.Name):
+        if node.stem == name.stem and node.sub:
+            yield node.sub
+    for index in side.every(s.Index):
+        if isinstance(index.base, s.Name) and index.base.stem == name.stem:
+            yield index.items
+
+
 def in_full(statement: s.Statement, outline: Outline, misspelt: Span | None = None) -> bool:
     """Whether all of a statement is index notation: tensors with their indices, known functions.
 
@@ -197,11 +223,16 @@ def _statistics(statement: s.Statement, outline: Outline) -> bool:
 
 
 def _indexed_below(statement: s.Statement, span: Span) -> bool:
-    """Whether what a Σ sums has an index, if not its own: `ĝ_i - g`, and not the `1 / n` of a constant."""
-    return any(
-        node.body.span == span and any(n.sub for n in node.body.every(s.Name))
-        for node in statement.every(s.Reduction)
-    )
+    """Whether what a Σ sums has an index, if not its own: `ĝ_i - g`, and not the `1 / n` of a constant.
+
+    The y of `Σ_y exp(a_{y_i})` runs over whole sequences.
+    """
+    for node in statement.every(s.Reduction):
+        names = node.body.every(s.Name) if node.body.span == span else []
+        over = {n.base for under in node.under for n in under.every(s.Name)}
+        if any(n.sub for n in names) and not any(n.base in over for n in names):
+            return True
+    return False
 
 
 def _is_bracketed(node: s.Index) -> bool:

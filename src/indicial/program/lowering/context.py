@@ -49,6 +49,11 @@ class Variable:
     """A capital that is no index: the L of `h_L[t,j]`, which is the last element."""
 
     @property
+    def written(self) -> str:
+        """Its name as the text has it: y for the `y·1` of a second sum over y."""
+        return self.name.partition("·")[0]
+
+    @property
     def index(self) -> ir.Index:
         return ir.Index(self.name, Size.of(f"#lo{self.number}"), Size.of(f"#ex{self.number}"))
 

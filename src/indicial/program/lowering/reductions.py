@@ -50,8 +50,8 @@ def reduction(lowering: Lowering, node: s.Reduction, scope: Scope) -> Term:
         if variable.name not in used:
             lowering.messages.warning(
                 "sum-index",
-                f"the {spoken(node)} runs over {variable.name}, which does not occur in it",
-                (variable.span, f"{variable.name} here"), (node.body.span, "but not in this"),
+                f"the {spoken(node)} runs over {variable.written}, which does not occur in it",
+                (variable.span, f"{variable.written} here"), (node.body.span, "but not in this"),
                 hint="is an index missing in the body?",
             )  # fmt: skip
     indices = tuple(v.index for v in variables)
@@ -167,8 +167,8 @@ def softmax(lowering: Lowering, node: s.Reduction, scope: Scope) -> Term:
         if variable.name not in bodies:
             lowering.messages.error(
                 "softmax-index",
-                f"the softmax runs over {variable.name}, which does not occur in it",
-                (node.span, f"over {variable.name}"), (node.body.span, "the body"),
+                f"the softmax runs over {variable.written}, which does not occur in it",
+                (node.span, f"over {variable.written}"), (node.body.span, "the body"),
                 hint=f"all values would be equal; the body has {_listed(bodies)}",
             )  # fmt: skip
     condition = conjoin([lowering.condition(c, scope) for c in conditions])
