@@ -6,7 +6,7 @@
 
 A step is a function of the weights, of the state of the optimizer and of its number: batches and
 dropout depend on nothing else, and the learning rate on the number and on the stretch that was planned
-(stretches.py), which is kept with the weights. So a run that was stopped, at any moment, goes on
+(schedule.py), which is kept with the weights. So a run that was stopped, at any moment, goes on
 from its last checkpoint bit for bit as if it had not been.
 
 Ctrl-C and SIGTERM end the step, save and return; a second Ctrl-C ends at once. So does an output that
