@@ -10,7 +10,7 @@ x_{t+1} = x_t - \eta \nabla f(x, \xi_t)             x lacks its t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, pairwise
 
 from indicial.notation import syntax as s
@@ -87,7 +87,7 @@ def sums(node: s.Node) -> list[s.Reduction]:
     return [r for r in node.every(s.Reduction) if r.operator == "sum"]
 
 
-def indexed(node: s.Node, outside: set[int] = frozenset()) -> Iterator[s.Name]:  # type: ignore[assignment]
+def indexed(node: s.Node, outside: Collection[int] = ()) -> Iterator[s.Name]:
     """The names that have indices, but for those in some nodes."""
     return (n for n in node.every(s.Name) if n.scripts and id(n) not in outside)
 
