@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from indicial.derivations.chains import CONDITIONAL, HOLDS, REFUTED, UNTRIED, Finding
+from indicial.derivations.scope import CONDITIONAL, HOLDS, REFUTED, UNTRIED, Finding
 from indicial.library.loading import load_document
 
 ENDINGS = (".md", ".tex", ".txt")

@@ -79,7 +79,7 @@ def test_a_sheet_has_what_came_of_it() -> None:
 
 def test_formulas() -> None:
     pytest.importorskip("latex2mathml")
-    from indicial.inspect.mathml import mathml
+    from indicial.inspect.svg import mathml
 
     made = mathml(r"\begin{aligned} y &= \cev{h} \\" + "\n" + r" z &\sim N(0, 1) \end{aligned}")
     assert made.count("<mtr>") == 2

@@ -23,7 +23,7 @@ import yaml
 
 from indicial import library
 from indicial.inspect.graph import draw
-from indicial.inspect.mathml import mathml
+from indicial.inspect.svg import mathml
 from indicial.library.loading import load
 from indicial.program.explain.explain import explain
 from indicial.program.explain.facts import Facts, read

@@ -6,7 +6,7 @@ from claiming import verdict, verdicts
 
 from indicial import load
 from indicial.claims.experiment import Experiment
-from indicial.claims.leaves import _with_corners
+from indicial.claims.running import _with_corners
 from indicial.claims.verdict import HOLDS, UNTRIED
 
 

@@ -19,7 +19,8 @@ from indicial.commands.answering import waiting
 from indicial.data.columns.codings import Text
 from indicial.data.tokenizers import EOS
 from indicial.decode.answers import TOGETHER, Answerer
-from indicial.decode.examine import Examination, cider, likeness, questions
+from indicial.decode.evaluate import Examination, questions
+from indicial.decode.matching import cider, likeness
 from indicial.decode.settings import without_repeats
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of

@@ -13,7 +13,7 @@ from indicial.cli import main
 from indicial.data.tokenizers import make_tokenizer
 from indicial.decode.blanks import fill, filled
 from indicial.program.messages import IndicialError
-from indicial.training.folders import write_json
+from indicial.training.checkpoints import write_json
 from tests.decode.runs import CHARACTERS, make_run
 
 MODELS = ["blank_rnn", "encoder+masked"]

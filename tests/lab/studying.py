@@ -8,8 +8,7 @@ from dataclasses import asdict
 
 from indicial.lab import pool
 from indicial.lab.pool import Outcome, Sender
-from indicial.lab.results import Result
-from indicial.lab.trials import Trial
+from indicial.lab.trials import Result, Trial
 from indicial.lab.views import View
 
 

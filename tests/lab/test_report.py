@@ -12,7 +12,7 @@ from indicial.decode.settings import Decoding
 from indicial.decode.text import Other, Speaker, Token, Written, with_alternatives
 from indicial.inspect.attention import attend
 from indicial.inspect.subjects import Subject
-from indicial.lab.report_page import Section, heads, page, written
+from indicial.lab.report import Section, heads, page, written
 from tests.decode.runs import make_run
 
 VOID = {"meta", "img", "br", "hr", "input", "link"}

@@ -9,7 +9,7 @@ from statistics import fmean, variance
 
 import pytest
 
-from indicial.lab.results import Result, groups, markdown, notes, plain, pooled_deviation, rows
+from indicial.lab.trials import Result, groups, markdown, notes, plain, pooled_deviation, rows
 
 
 def result(model: str, asked: int, seed: int, loss: float, **more: object) -> Result:

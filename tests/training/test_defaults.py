@@ -15,7 +15,7 @@ from indicial.data.columns.codings import Image, Places
 from indicial.data.corpus import Corpus
 from indicial.program.messages import IndicialError
 from indicial.tasks.programs import trainable
-from indicial.training import clock, defaults, starting
+from indicial.training import defaults, schedule, starting
 from indicial.training.processes import ALONE
 from indicial.training.roles import Roles, heads_of, roles
 from indicial.training.settings import Settings
@@ -164,7 +164,9 @@ def test_what_is_read_often_is_forgotten_faster(monkeypatch: pytest.MonkeyPatch)
     def decay(seconds_per_step: float, **said: float) -> float:
         monkeypatch.setattr(starting, "rehearse", lambda *_: seconds_per_step)
         settings = Settings(**{"minutes": 1, **said})
-        return starting._choices(task, module, settings, "cpu", ALONE, clock.now())[0].weight_decay
+        return starting._choices(task, module, settings, "cpu", ALONE, schedule.now())[
+            0
+        ].weight_decay
 
     tokens = task.batch_size * task.about.tokens_per_row
     once = (

@@ -8,8 +8,8 @@ import pytest
 from indicial import IndicialError, load
 from indicial.data import tokenizers
 from indicial.data.tokenizers import make_tokenizer
-from indicial.training import folders, run
-from indicial.training.folders import check_mine, write_json
+from indicial.training import checkpoints, run
+from indicial.training.checkpoints import check_mine, write_json
 from indicial.training.run import Description, Equations, Run
 
 
@@ -55,7 +55,7 @@ def test_killed_while_a_run_is_made(
 def test_what_is_there_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "study.json"
     write_json(path, {"a": 1})
-    monkeypatch.setattr(folders, "finish", stop)
+    monkeypatch.setattr(checkpoints, "finish", stop)
     with pytest.raises(Killed):
         write_json(path, {"a": 2})
     assert path.read_text() == '{\n "a": 1\n}\n'

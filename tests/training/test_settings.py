@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from indicial import IndicialError
-from indicial.training.options import OPTIONS, OTHER_NAMES
-from indicial.training.settings import Settings, read_config
+from indicial.training.settings import OPTIONS, OTHER_NAMES, Settings, read_config
 
 
 def test_every_option_is_a_field_and_the_other_way_round() -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from small import CHOICES, small_data, small_module, small_run, small_task
 
 from indicial.tasks.task import Scores
-from indicial.training import clock
+from indicial.training import schedule
 from indicial.training.display import summary_lines
 from indicial.training.loop import WORSE, train
 from indicial.training.run import Run
@@ -96,7 +96,7 @@ class FakeTime:
             return true(training)
 
         monkeypatch.setattr(Training, "step", step)
-        monkeypatch.setattr(clock, "now", lambda: self.now)
+        monkeypatch.setattr(schedule, "now", lambda: self.now)
 
 
 class Last(Watcher):

@@ -14,13 +14,12 @@ from small import sentences
 
 from indicial import IndicialError
 from indicial.cli import main
-from indicial.training.checkpoints import read
+from indicial.training.checkpoints import free_folder, read
 from indicial.training.curves import read_metrics
 from indicial.training.defaults import best_device
-from indicial.training.folders import free_folder
+from indicial.training.loop import rehearse
 from indicial.training.run import Run
 from indicial.training.settings import Settings
-from indicial.training.starting import rehearse
 from tests.training.small import CHOICES, small_data, small_module, small_task
 
 QUICK = ("--max-steps", "4", "--set", "J=8", "--context", "16", "--batch-size", "4")

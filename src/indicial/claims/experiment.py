@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from indicial.claims.leaves import OPEN, world
-from indicial.claims.leaves import values as leaf_values
-from indicial.claims.running import Slope, Stage, Values, slope
+from indicial.claims.running import OPEN, Slope, Stage, Values, slope, world
+from indicial.claims.running import values as leaf_values
 from indicial.program import ir
 from indicial.program.meaning.sample import extent_value, least_sizes
 from indicial.program.messages import IndicialError
@@ -26,7 +25,7 @@ from indicial.program.sizes import Size
 if TYPE_CHECKING:
     import numpy as np
 
-    from indicial.claims.leaves import Random
+    from indicial.claims.running import Random
 
     Array = np.ndarray[Any, np.dtype[np.float64]]
     Truths = np.ndarray[Any, np.dtype[np.bool_]]

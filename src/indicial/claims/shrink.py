@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from indicial.claims.experiment import Experiment
-from indicial.claims.leaves import OPEN
+from indicial.claims.running import OPEN
 from indicial.claims.values import exactly, judge
 from indicial.program.explain.facts import tie
 from indicial.program.ir import Code

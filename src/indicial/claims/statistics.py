@@ -37,7 +37,7 @@ from indicial.program.meaning.sample import work
 if TYPE_CHECKING:
     import numpy as np
 
-    from indicial.claims.leaves import Random
+    from indicial.claims.running import Random
 
     Array = np.ndarray[Any, np.dtype[np.float64]]
     Truths = np.ndarray[Any, np.dtype[np.bool_]]

@@ -19,7 +19,7 @@ from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
     from indicial.program.program import Program
-    from indicial.training.options import Option
+    from indicial.training.settings import Option
 
 
 class Parser(argparse.ArgumentParser):

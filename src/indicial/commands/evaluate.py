@@ -23,8 +23,7 @@ from indicial.commands.arguments import (
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
-    from indicial.decode.evaluate import Evaluation
-    from indicial.decode.examine import Examination
+    from indicial.decode.evaluate import Evaluation, Examination
     from indicial.decode.matching import Matches
     from indicial.inspect.truth import Truth
     from indicial.training.run import Run
@@ -173,7 +172,7 @@ def columns_of(options: argparse.Namespace) -> dict[str, str]:
 
 def _examine(options: argparse.Namespace, run: Run) -> int:
     """Of a model that reads several inputs."""
-    from indicial.decode.examine import examine
+    from indicial.decode.evaluate import examine
     from indicial.program.outputs import write_text
 
     refuse(

@@ -53,7 +53,7 @@ STOPPED = 130
 
 
 def add(commands: Commands[Any]) -> None:
-    from indicial.training.options import GROUPS, OTHER_NAMES
+    from indicial.training.settings import GROUPS, OTHER_NAMES
 
     parser = command(commands, "train", "train a model on text", TEXT, _train)
     parser.other_names = OTHER_NAMES
@@ -117,8 +117,7 @@ def _tell_unread(lines: Iterable[str], lost: object) -> None:
 
 def _settings(options: argparse.Namespace) -> Settings:
 
-    from indicial.training.options import OPTIONS
-    from indicial.training.settings import Settings, read_config
+    from indicial.training.settings import OPTIONS, Settings, read_config
 
     values = {name: getattr(options, name) for name in OPTIONS}
     said = Settings.read({**values, "model": options.model or None})
@@ -158,7 +157,7 @@ DESIGN_OPTIONS = ("text", "task", "figure", "json", "force")
 
 
 def _add_compare(commands: Commands[Any]) -> None:
-    from indicial.training.options import DATA, LEARNING, MACHINE, OPTIONS, OTHER_NAMES
+    from indicial.training.settings import DATA, LEARNING, MACHINE, OPTIONS, OTHER_NAMES
 
     parser = command(
         commands, "compare", "models on equal terms, or two designs", COMPARE, _compare
@@ -231,8 +230,7 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _terms(options: argparse.Namespace) -> Settings:
-    from indicial.training.options import OPTIONS
-    from indicial.training.settings import Settings
+    from indicial.training.settings import OPTIONS, Settings
 
     names = [name for name in OPTIONS if hasattr(options, name) and name not in ("out", "model")]
     return Settings.read({name: getattr(options, name) for name in names})

@@ -7,6 +7,16 @@
 Every token of the text is counted once, the end of each document too, and predicted from the
 `context - stride` tokens before it at least, where its document has so many. A context is what the
 model was trained with, unless it is said; a stride is half of it.
+
+A run whose equations read several inputs, and rows with the truth → how well the model does.
+
+>>> found = examine(Run.open("runs/german"), ["x=val.de", "w=val.en"], {"num_beams": 5})
+>>> found.scores.perplexity, found.likeness.figures["BLEU"]
+(6.1, 34.2)
+
+What is measured depends on what the equations predict: -ln P of it always; accuracy and macro F1 of labels, R²
+of numbers; of texts also how like their references the generated ones are, by sacreBLEU. Where most of what is
+read comes several times, as images with five captions do, its rows are one question with several references.
 """
 
 from __future__ import annotations
@@ -14,7 +24,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,24 +33,184 @@ import numpy as np
 
 from indicial.compile.ground import private
 from indicial.compile.module.module import ProgramModule
+from indicial.data.columns.batches import Columns, Held, Part
+from indicial.data.columns.binding import Bound, File, Slot, bind, uneven
+from indicial.data.columns.codings import Coding, Refused
+from indicial.data.columns.preparing import made_parts, true_nats
+from indicial.data.columns.tables import Bad, Table
 from indicial.data.corpus import Corpus, Data
 from indicial.data.documents import DOCUMENTS
 from indicial.data.prepare import write_tokens
 from indicial.data.sources import Files, Names, Sentences, open_source
-from indicial.data.tokenizers import Tokenizer
-from indicial.data.world import World
-from indicial.decode.examine import Examination, examine
+from indicial.data.tokenizers import Ints, Tokenizer
+from indicial.data.world import World, tables
+from indicial.decode.answers import Answer, Answerer, Cells, Progress
+from indicial.decode.matching import Likeness, likeness
+from indicial.decode.settings import Decoding
 from indicial.program.messages import IndicialError
+from indicial.tasks.columns import ColumnTask
+from indicial.tasks.forms import SEQUENCE, Form
 from indicial.tasks.language import Language
 from indicial.tasks.programs import text_task
 from indicial.tasks.task import Scores
 from indicial.training.run import Run
 
+WORLD = 1000
+"""Rows of a built-in world that are made for this."""
+TOLD = 5
+"""Rows that are left out and are told one by one."""
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What was measured, on what."""
+
+    name: str
+    rows: int
+    form: Form
+    scores: Scores
+    likeness: Likeness | None
+    """Of generated texts and their references."""
+    answers: tuple[Answer, ...]
+    """The generated texts, one for each question."""
+    settings: Decoding | None
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        found = {
+            "data": self.name,
+            "rows": self.rows,
+            "task": self.form.says,
+            **self.scores.to_json(),
+        }
+        if self.likeness is not None:
+            found |= {**self.likeness.figures, "signature": self.likeness.signature}
+        return found
+
+
+def examine(
+    run: Run,
+    data: Sequence[str],
+    decoding: Mapping[str, Any] | None = None,
+    *,
+    columns: Mapping[str, str] | None = None,
+    checkpoint: str = "best",
+    lowercase: bool = False,
+    texts: bool = True,
+    world_size: int | None = None,
+    world_seed: int = 0,
+    progress: Progress | None = None,
+) -> Examination:
+    """How well the model of a run does on data with the truth in them; `texts=False` generates none."""
+    answerer = Answerer.of(run, checkpoint)
+    form = answerer.form
+    bound = bind(form.slots, _sources(data, world_size, world_seed), columns or {})
+    part, cells, notes = _read(bound, form.slots, answerer.codings)
+    known = {"nats": true_nats(bound)}
+    told = {"name": bound.name, "train": known, "validation": known}
+    both = Columns(part, part, dict(answerer.codings), told)
+    task = ColumnTask(
+        run.program,
+        both,
+        context=answerer.context,
+        batch_size=run.number("batch_size", 32),
+        seed=run.number("seed", 0),
+    )
+    scores = task.validate(answerer.module)
+    made: tuple[Answer, ...] = ()
+    found: Likeness | None = None
+    settings: Decoding | None = None
+    if form.kind == SEQUENCE and texts:
+        assert form.target is not None
+        asked = questions(cells, form)
+        settings = answerer.settings(decoding or {})
+        if settings.num_return_sequences > 1:
+            raise IndicialError("one answer to each row is scored: leave num_return_sequences out")
+        made = tuple(answerer.answers([one for one, _ in asked], settings, progress=progress))
+        found = likeness([str(one) for one in made], [refs for _, refs in asked], lowercase)
+    lines = (*notes, *(note for note in task.notes if "validation" in note))
+    return Examination(bound.name, part.rows, form, scores, found, made, settings, lines)
+
+
+def _sources(data: Sequence[str], size: int | None, seed: int) -> list[str | Table]:
+    """Files as they are; of a built-in world, rows that no training has."""
+    made = made_parts(data, 1.0, size or WORLD if data[0] in tables() else size, seed)
+    return list(data) if made is None else [made[1]]
+
+
+def questions(rows: Sequence[Cells], form: Form) -> list[tuple[Cells, list[str]]]:
+    """What is asked, each with its references: rows that read the same are one question, where that is
+    the rule and no accident."""
+    assert form.target is not None
+    target = form.target.name
+    names = [slot.name for slot in form.given]
+    asked: dict[str, tuple[Cells, list[str]]] = {}
+    for cells in rows:
+        key = repr([_known_by(cells[name]) for name in names])
+        asked.setdefault(key, (cells, []))[1].append(str(cells[target]).strip())
+    if 2 * len(asked) > len(rows):
+        return [(cells, [str(cells[target]).strip()]) for cells in rows]
+    return list(asked.values())
+
+
+def _known_by(cell: object) -> object:
+    if isinstance(cell, File):
+        return str(cell.path)
+    return cell.tobytes() if isinstance(cell, np.ndarray) else cell
+
+
+def _read(
+    bound: Bound, slots: Sequence[Slot], codings: Mapping[str, Coding]
+) -> tuple[Part, list[Cells], list[str]]:
+    """All rows in memory: as a task takes them, and their cells; and what to tell of those left out."""
+    values: dict[str, list[Ints]] = {slot.name: [] for slot in slots}
+    images: dict[str, Ints] = {}
+    cells: list[Cells] = []
+    bad: list[str] = []
+    for row in bound.rows():
+        if isinstance(row.cells, Bad):
+            bad.append(f"{row.where}: {row.cells.why}")
+            continue
+        try:
+            read = {
+                slot.name: _encoded(codings[slot.name], row.cells[slot.name], images)
+                for slot in slots
+            }
+            if why := uneven(slots, read):
+                raise Refused(why)
+        except Refused as error:
+            bad.append(f"{row.where}: {error}")
+            continue
+        cells.append(row.cells)
+        for name, value in read.items():
+            values[name].append(value)
+    if not cells:
+        raise IndicialError(f"no row of {bound.name} can be read" + (f": {bad[0]}" if bad else ""))
+    held = {s.name: Held.of(s, codings[s.name], values[s.name]) for s in slots}
+    notes = (
+        [
+            f"{len(bad):,} of {len(bad) + len(cells):,} rows {'is' if len(bad) == 1 else 'are'} left out:",
+            *bad[:TOLD],
+        ]
+        if bad
+        else []
+    )
+    return Part(held, len(cells), ""), cells, notes
+
+
+def _encoded(coding: Coding, cell: object, images: dict[str, Ints]) -> Ints:
+    """What is stored of a cell; of an image that comes again, what there is already."""
+    if not isinstance(cell, File):
+        return coding.encode(cell)
+    name = str(cell.path)
+    if name not in images:
+        images[name] = coding.encode(cell)
+    return images[name]
+
+
 SENTENCES = 10_000
 """How many sentences of a world are made for this; none of them from training or validation."""
 
-Progress = Callable[[int, int], object]
-"""Hears how many tokens are done, and of how many."""
 Each = Callable[[int, int, float], object]
 """Hears each counted token: its place in the text, the token, its nats."""
 

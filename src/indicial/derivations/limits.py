@@ -18,9 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from indicial.derivations.arithmetic import Misfit, Unread, Value
-from indicial.derivations.chains import HOLDS, NOT_FOUND, UNTRIED, Finding, Step
 from indicial.derivations.draws import NUMBER, ORTHONORMAL, Budget, Condition, Draw
-from indicial.derivations.scope import Scope
+from indicial.derivations.scope import HOLDS, NOT_FOUND, UNTRIED, Finding, Scope, Step
 from indicial.derivations.trying import VECTORS, Way, apart, both_sides, plans, readings
 from indicial.derivations.values import Open
 from indicial.notation.reasoning import Limit

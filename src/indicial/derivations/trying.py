@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from indicial.derivations.arithmetic import Array, Misfit, Unread, Value
-from indicial.derivations.chains import CONDITIONAL, HOLDS, REFUTED, UNTRIED, Finding, Step
 from indicial.derivations.draws import (
     ALONE,
     COLUMN,
@@ -34,7 +33,7 @@ from indicial.derivations.draws import (
     Exhausted,
     conditions,
 )
-from indicial.derivations.scope import Scope
+from indicial.derivations.scope import CONDITIONAL, HOLDS, REFUTED, UNTRIED, Finding, Scope, Step
 from indicial.derivations.values import DENOMINATOR, LABELS, MIXED, NUMERATOR, Evaluation, Open
 from indicial.notation.slopes import FIRST, WHOLE, derived
 from indicial.notation.syntax import Derivative, Expression, Name, Number

@@ -108,7 +108,7 @@ class Grader:
         for unit in self.exercise.units:
             labels = [gap.label for line in unit.lines for gap in line.gaps]
             if unit.kind == "design" and any(answers.get(label) for label in labels):
-                from indicial.exercises.designing import grade_design
+                from indicial.exercises.comparing import grade_design
 
                 found |= grade_design(self.exercise, unit, answers)
         groups: dict[int, list[str]] = {}

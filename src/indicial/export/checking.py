@@ -20,8 +20,7 @@ import numpy as np
 import torch
 
 from indicial.compile.module.module import ProgramModule
-from indicial.export.stepping import Steps
-from indicial.export.torch_file import TorchFile
+from indicial.export.torch_file import Steps, TorchFile
 from indicial.program.messages import IndicialError
 
 TRIES = ((5, 7), (1, 1), (2, 12))

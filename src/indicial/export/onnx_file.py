@@ -43,8 +43,7 @@ from indicial.export.checking import (
     random_step,
     random_texts,
 )
-from indicial.export.stepping import Steps, walks
-from indicial.export.torch_file import TorchFile, torch_file
+from indicial.export.torch_file import Steps, TorchFile, torch_file, walks
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import MADE
 

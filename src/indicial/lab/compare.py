@@ -28,16 +28,25 @@ import torch
 
 from indicial.data.columns.batches import Columns
 from indicial.data.corpus import Data
-from indicial.lab.results import Group, Result, groups, markdown, notes, rows
-from indicial.lab.trials import Contender, Trial, make_trials
+from indicial.lab.trials import (
+    Contender,
+    Group,
+    Result,
+    Trial,
+    groups,
+    make_trials,
+    markdown,
+    notes,
+    rows,
+)
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import write_text
 from indicial.tasks.columns import ColumnTask
 from indicial.tasks.forms import SEQUENCE
 from indicial.tasks.predictions import SURPRISE, Measure
 from indicial.training.chart import COLOURS, MARKS, plain_axes, saved, short
+from indicial.training.checkpoints import check_mine, write_json
 from indicial.training.curves import read_metrics
-from indicial.training.folders import check_mine, write_json
 from indicial.training.run import FILE as RUN
 from indicial.training.run import Run
 from indicial.training.settings import Settings

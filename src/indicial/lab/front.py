@@ -26,13 +26,22 @@ from indicial.designs.hand import two_designs
 from indicial.lab.compare import Comparison
 from indicial.lab.pool import finished, run_trials
 from indicial.lab.report import explained, samples
-from indicial.lab.results import Result, groups, notes, plain, rows
-from indicial.lab.trials import TOKENS, Trial, check_comparable, contenders
+from indicial.lab.trials import (
+    TOKENS,
+    Result,
+    Trial,
+    check_comparable,
+    contenders,
+    groups,
+    notes,
+    plain,
+    rows,
+)
 from indicial.lab.views import View, make_view
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of
 from indicial.training.chart import short
-from indicial.training.folders import numbered
+from indicial.training.checkpoints import numbered
 from indicial.training.run import Run
 from indicial.training.settings import Settings
 from indicial.training.shared_data import Tell, read_columns, read_data

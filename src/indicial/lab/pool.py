@@ -33,8 +33,7 @@ import torch
 
 from indicial.data.columns.batches import Columns
 from indicial.data.corpus import Data
-from indicial.lab.results import Result
-from indicial.lab.trials import Trial
+from indicial.lab.trials import Result, Trial
 from indicial.lab.views import View
 from indicial.program.messages import IndicialError
 from indicial.tasks.task import Scores

@@ -15,8 +15,7 @@ from dataclasses import replace
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from indicial.lab.results import Result
-from indicial.lab.trials import Trial
+from indicial.lab.trials import Result, Trial
 from indicial.tasks.task import Scores
 from indicial.training.chart import short
 from indicial.training.display import Board, Output, Picture, PlainLines, clock, side_by_side

@@ -11,27 +11,95 @@ from its last checkpoint bit for bit as if it had not been.
 
 Ctrl-C and SIGTERM end the step, save and return; a second Ctrl-C ends at once. So does an output that
 nobody reads any more.
+
+The number of steps is planned from how long one takes, measured before the first (`rehearse`).
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import torch
 
 from indicial.compile.module.module import ProgramModule
 from indicial.program.messages import IndicialError
 from indicial.tasks.task import Scores, Task
-from indicial.training import clock
+from indicial.training import schedule
+from indicial.training.defaults import SHARE
 from indicial.training.processes import ALONE, Processes, writes
 from indicial.training.run import Run
 from indicial.training.schedule import Stretch
 from indicial.training.settings import Choices
-from indicial.training.starting import make_plan
 from indicial.training.training import NotFinite, Progress, Training, not_finite
 from indicial.training.watchers import Interrupts, Plan, Report, Summary, Watcher, Watchers
+
+REHEARSAL = 1.0
+"""Seconds for measuring how long a step takes."""
+FEW = 20
+"""So few steps are not measured: they are done before they are planned."""
+
+
+def rehearse(
+    task: Task, module: ProgramModule, choices: Choices, processes: Processes = ALONE
+) -> float:
+    """Seconds that a step takes, measured on a copy that is thrown away."""
+    with torch.random.fork_rng(devices=[]):
+        slow = replace(choices, learning_rate=1e-6)
+        trial = Training(task, copy.deepcopy(module), slow, processes.apart())
+        times: list[float] = []
+        begun = schedule.now()
+        try:
+            trial.step()  # the first is slow: sources are made
+            begun = schedule.now()
+            while schedule.now() - begun < REHEARSAL or len(times) < 2:
+                at = schedule.now()
+                trial.step()
+                times.append(schedule.now() - at)
+            if not processes.connected:
+                task.validate(module, 1)  # the first look is slow as well
+        except NotFinite:  # the training itself says more about it
+            pass
+    # The lower quartile: others may be at work for a moment, and seldom for the whole training.
+    return sorted(times)[len(times) // 4] if times else schedule.now() - begun
+
+
+def make_plan(
+    task: Task,
+    module: ProgramModule,
+    choices: Choices,
+    folder: Path,
+    per_step: float | None = None,
+    first: int = 0,
+    end: int | None = None,
+) -> Plan:
+    """What is told before the first step, which is to be the one after `first`; `end` is the last."""
+    end = end or choices.max_steps
+    seconds = None
+    if per_step is not None:
+        seconds = (end - first) * per_step / SHARE
+    return Plan(
+        model=task.program.title,
+        task=task.name,
+        folder=folder,
+        parameters=sum(p.numel() for p in module.parameters()),
+        sizes=module.sizes.known,
+        batch_size=choices.batch_size,
+        accumulate=choices.accumulate,
+        context=choices.context,
+        first=first,
+        steps=end,
+        seconds=seconds,
+        optimizer=choices.optimizer,
+        learning_rate=choices.learning_rate,
+        device=choices.device,
+        precision=choices.precision,
+        **vars(task.about),
+    )
+
 
 WORSE = 2
 """Looks without a better one, in data that were read at least once, after which more do not help."""
@@ -163,7 +231,7 @@ class _Course:
         return patience is None or self.progress.worse < patience
 
     def _step(self) -> Report:
-        progress, begun = self.progress, clock.now()
+        progress, begun = self.progress, schedule.now()
         try:
             step = self.training.step()
         except NotFinite as found:
@@ -173,7 +241,7 @@ class _Course:
                 self.training.module, batch, str(found), progress.step + 1, self.saved, rate
             )
             raise IndicialError(self.training.processes.share(str(error), found.rank)) from None
-        self.stepping += clock.now() - begun
+        self.stepping += schedule.now() - begun
         seconds = self.first.elapsed()
         progress.seconds = self.first.seconds + seconds
         done, left = progress.step - self.first.step, self.end - progress.step
@@ -244,7 +312,7 @@ class Mark:
 
     def __init__(self, progress: Progress) -> None:
         self.step, self.tokens, self.seconds = progress.step, progress.tokens, progress.seconds
-        self._begun = clock.now()
+        self._begun = schedule.now()
 
     def elapsed(self) -> float:
-        return clock.now() - self._begun
+        return schedule.now() - self._begun

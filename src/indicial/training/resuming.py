@@ -19,12 +19,12 @@ from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of
 from indicial.tasks.programs import make_task
 from indicial.training.defaults import best_device
-from indicial.training.origin import Origin
+from indicial.training.loop import FEW, make_plan, rehearse
 from indicial.training.processes import ALONE, Processes
 from indicial.training.run import Description, Run
 from indicial.training.settings import Choices, Settings
 from indicial.training.shared_data import Tell, read_run_columns, read_run_data
-from indicial.training.starting import FEW, Ready, make_plan, rehearse, shares_of, variation_of
+from indicial.training.starting import Origin, Ready, shares_of, variation_of
 
 
 def resume(

@@ -33,9 +33,15 @@ from indicial.compile.module.module import ProgramModule
 from indicial.program.inputs import Unfit, json_of, open_plain, plain_bytes
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
-from indicial.training.checkpoints import Checkpoint, Checkpoints
+from indicial.training.checkpoints import (
+    Checkpoint,
+    Checkpoints,
+    begin_json,
+    check_mine,
+    finish,
+    write_json,
+)
 from indicial.training.equations import Equations
-from indicial.training.folders import begin_json, check_mine, finish, write_json
 from indicial.training.processes import divided, writes
 from indicial.training.watchers import Summary
 
@@ -44,8 +50,7 @@ if TYPE_CHECKING:
     from indicial.data.sources import Names
     from indicial.data.tokenizers import Tokenizer
     from indicial.decode.answers import Answer
-    from indicial.decode.evaluate import Evaluation
-    from indicial.decode.examine import Examination
+    from indicial.decode.evaluate import Evaluation, Examination
     from indicial.decode.text import Text
     from indicial.inspect.attention import Look
     from indicial.inspect.findings import Findings

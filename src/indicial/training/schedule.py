@@ -20,14 +20,22 @@ at which place each step is.
 
 The rate goes on where it was, and falls as quickly as there is time for. A new stretch begins only
 where a checkpoint is saved with it, so that a run that was killed goes on along the same ones.
+
+`--minutes` are those of the wall. Who measures on a machine where others work, or tests what happens on one that
+becomes slow, puts another clock in its place: `schedule.now = time.process_time`.
 """
 
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from indicial.program.messages import IndicialError
+
+now: Callable[[], float] = time.monotonic
+"""The clock that a training goes by."""
 
 
 @dataclass(frozen=True)

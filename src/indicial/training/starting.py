@@ -5,12 +5,20 @@
 (78720, 2310)
 >>> train(ready.task, ready.module, ready.choices, ready.run, watchers, ready.plan)
 
-The number of steps is planned from how long one takes, measured before the first (`rehearse`).
+`--from RUN`: weights of another run to begin with.
+
+>>> origin = Origin.of(settings, found)
+>>> origin.fill(module)
+'from runs/ugrnn-people-1, step 2310: 7 of 7 tensors'
+
+The tokens are those of the other run, and so are the equations, the sizes and (of one text, where positions are
+learned) the context that nobody says. A tensor is taken if
+the equations call it the same and it has the same shape, but for how many positions there are: those that both have
+are taken. The others begin anew, and are told.
 """
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,6 +27,7 @@ from pathlib import Path
 import torch
 
 from indicial.compile.module.module import ProgramModule
+from indicial.compile.module.sizes import parameters, size_names
 from indicial.data.columns.batches import Columns, Variation
 from indicial.data.columns.binding import named
 from indicial.data.corpus import Data
@@ -26,88 +35,109 @@ from indicial.data.prepare import Cut
 from indicial.data.questions import NAMES as QUESTIONS
 from indicial.data.questions import as_read
 from indicial.notation.parse import canonical_name
+from indicial.program.ir import Code
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.columns import ColumnTask
 from indicial.tasks.forms import form_of
-from indicial.tasks.predictions import token_inputs
+from indicial.tasks.predictions import text_lengths, token_inputs
 from indicial.tasks.programs import Trainable, make_task, trainable
 from indicial.tasks.task import Task
 from indicial.tasks.texts import QUESTION, Texts, shares
-from indicial.training import clock, defaults
-from indicial.training.defaults import SHARE, best_device, enough_memory
+from indicial.training import defaults, schedule
+from indicial.training.checkpoints import free_folder
+from indicial.training.defaults import best_device, enough_memory
 from indicial.training.equations import Equations
-from indicial.training.folders import free_folder
-from indicial.training.origin import Origin
+from indicial.training.loop import FEW, make_plan, rehearse
 from indicial.training.processes import ALONE, Processes
 from indicial.training.run import Description, Run, check_free
 from indicial.training.settings import Choices, Settings
 from indicial.training.shared_data import Tell, read_columns, read_data
-from indicial.training.training import NotFinite, Training
 from indicial.training.watchers import Plan
 
-REHEARSAL = 1.0
-"""Seconds for measuring how long a step takes."""
-FEW = 20
-"""So few steps are not measured: they are done before they are planned."""
 
+@dataclass(frozen=True)
+class Origin:
+    """A run whose weights are taken."""
 
-def rehearse(
-    task: Task, module: ProgramModule, choices: Choices, processes: Processes = ALONE
-) -> float:
-    """Seconds that a step takes, measured on a copy that is thrown away."""
-    with torch.random.fork_rng(devices=[]):
-        slow = replace(choices, learning_rate=1e-6)
-        trial = Training(task, copy.deepcopy(module), slow, processes.apart())
-        times: list[float] = []
-        begun = clock.now()
-        try:
-            trial.step()  # the first is slow: sources are made
-            begun = clock.now()
-            while clock.now() - begun < REHEARSAL or len(times) < 2:
-                at = clock.now()
-                trial.step()
-                times.append(clock.now() - at)
-            if not processes.connected:
-                task.validate(module, 1)  # the first look is slow as well
-        except NotFinite:  # the training itself says more about it
-            pass
-    # The lower quartile: others may be at work for a moment, and seldom for the whole training.
-    return sorted(times)[len(times) // 4] if times else clock.now() - begun
+    run: Run
 
+    @staticmethod
+    def of(settings: Settings, found: Trainable) -> Origin:
+        assert settings.from_ is not None
+        for name in ("tokens", "vocabulary"):
+            said = getattr(settings, name)
+            if said is not None:
+                raise IndicialError(
+                    f"--{name} {said}: the weights of {settings.from_} belong to its own tokens, "
+                    f"which are used here as well; leave --{name} out"
+                )
+        run = Run.open(settings.from_)
+        texts = {"language", "texts"}
+        if run.description.task != found.task and not {run.description.task, found.task} <= texts:
+            raise IndicialError(
+                f"{settings.from_} was trained for the task {run.description.task}, and this is "
+                f"{found.task}: its tokens are others"
+            )
+        return Origin(run)
 
-def make_plan(
-    task: Task,
-    module: ProgramModule,
-    choices: Choices,
-    folder: Path,
-    per_step: float | None = None,
-    first: int = 0,
-    end: int | None = None,
-) -> Plan:
-    """What is told before the first step, which is to be the one after `first`; `end` is the last."""
-    end = end or choices.max_steps
-    seconds = None
-    if per_step is not None:
-        seconds = (end - first) * per_step / SHARE
-    return Plan(
-        model=task.program.title,
-        task=task.name,
-        folder=folder,
-        parameters=sum(p.numel() for p in module.parameters()),
-        sizes=module.sizes.known,
-        batch_size=choices.batch_size,
-        accumulate=choices.accumulate,
-        context=choices.context,
-        first=first,
-        steps=end,
-        seconds=seconds,
-        optimizer=choices.optimizer,
-        learning_rate=choices.learning_rate,
-        device=choices.device,
-        precision=choices.precision,
-        **vars(task.about),
-    )
+    def sizes(self, program: Program) -> dict[str, int]:
+        """The sizes of the run that the program has as well, but for how long a text is."""
+        known, lengths = self.run.description.sizes, text_lengths(program.code)
+        return {n: known[n] for n in program.code.sizes if n in known and n not in lengths}
+
+    def context(self, program: Program) -> int | None:
+        """How long the text was there, where the program has learned positions and so had the run. Several texts
+        are as long as the data has them: how long one was says nothing of another."""
+        if len(text_lengths(program.code)) != 1:
+            return None
+        sizes = {name for tensor in parameters(program.code) for name in size_names(tensor.axes)}
+        known = self.run.description.sizes
+        found = [known[n] for n in text_lengths(program.code) if n in sizes and n in known]
+        return found[0] if found else None
+
+    @staticmethod
+    def model(settings: Settings) -> tuple[Settings, tuple[Program, ...]]:
+        """`--from RUN` without a model: the equations that the run keeps, with what was set there."""
+        if settings.from_ is None or settings.model:
+            return settings, ()
+        run = Run.open(settings.from_)
+        kept = Settings.kept(run.description.settings)
+        task = settings.task or run.description.task
+        task = "language" if task == "texts" else task
+        return replace(settings, model=kept.model, task=task), (run.program,)
+
+    def fill(self, module: ProgramModule) -> str:
+        """Puts the weights in, and says which."""
+        checkpoint = self.run.checkpoint("best")
+        weights = checkpoint.part("model")
+        own = {key: module.get_parameter(key) for key in module.state_keys.values()}
+        taken = [
+            key
+            for name, key in module.state_keys.items()
+            if key in weights and self._fits(module.code, name, weights[key].shape, own[key].shape)
+        ]
+        if not taken:
+            raise IndicialError(
+                f"none of the tensors of {self.run.folder} is called the same and has the same "
+                f"shape here; it has {', '.join(weights)}"
+            )
+        with torch.no_grad():
+            for key in taken:
+                both = tuple(map(slice, map(min, weights[key].shape, own[key].shape)))
+                own[key][both].copy_(weights[key][both])
+        text = f"from {self.run.folder}, step {checkpoint.step}: {len(taken)} of {len(own)} tensors"
+        fresh = [name for name, key in module.state_keys.items() if key not in taken]
+        return f"{text}; anew: {', '.join(fresh)}" if fresh else text
+
+    @staticmethod
+    def _fits(code: Code, name: str, there: Sequence[int], here: Sequence[int]) -> bool:
+        """Whether two shapes of a tensor are the same, but for lengths of texts."""
+        lengths = {*text_lengths(code)}
+        return len(there) == len(here) and all(
+            a == b or not lengths.isdisjoint(size_names([axis]))
+            for a, b, axis in zip(there, here, code.tensors[name].axes, strict=True)
+        )
 
 
 MOST = 1 << 27
@@ -184,7 +214,7 @@ def begin(
         else:
             marked = found.task == Texts.name
             data = read_data(settings, tell, cut_as, processes, cut, marked)
-    begun = clock.now()  # from here on the minutes count
+    begun = schedule.now()  # from here on the minutes count
     notes = list(data.description.get("notes", ()))
     if isinstance(data, Data):
         _check_known(data, settings)
@@ -400,7 +430,7 @@ def _choices(
     about = task.about
     tokens = round(kept.batch_size * kept.accumulate * about.tokens_per_row)
     whole = 60 * (settings.minutes or defaults.MINUTES)
-    left = processes.share(max(whole - (clock.now() - begun), whole / 2))
+    left = processes.share(max(whole - (schedule.now() - begun), whole / 2))
     parameters = sum(p.numel() for p in module.parameters())
     by_heart = isinstance(task, Texts)
     most = None if by_heart else defaults.most_steps(parameters, about.tokens, tokens)

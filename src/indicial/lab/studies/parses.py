@@ -21,7 +21,6 @@ import numpy as np
 from indicial.data.columns.codings import UNKNOWN
 from indicial.data.columns.treebanks import likeliest_tree, written
 from indicial.inspect.pictures import Link, arcs_figure, arcs_text, save
-from indicial.lab.results import Result
 from indicial.lab.studies.relations import (
     ALL,
     FAR,
@@ -51,7 +50,7 @@ from indicial.lab.studies.study import (
     training,
     unfinished,
 )
-from indicial.lab.trials import Trial
+from indicial.lab.trials import Result, Trial
 from indicial.program.outputs import write_text
 from indicial.training.chart import FORMATS
 from indicial.training.run import Run

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from indicial.inspect.findings import texts_for
 from indicial.inspect.structures import weights_of
-from indicial.inspect.texts import texts_for
-from indicial.lab.results import Result
 from indicial.lab.studies.study import (
     LINES,
     Findings,
@@ -29,7 +28,7 @@ from indicial.lab.studies.study import (
     training,
     unfinished,
 )
-from indicial.lab.trials import Trial
+from indicial.lab.trials import Result, Trial
 from indicial.training.run import Run
 from indicial.training.settings import Settings
 

@@ -29,15 +29,14 @@ from typing import Any, ClassVar
 from rich.console import Console
 
 from indicial.lab.pool import Outcome, finished, run_trials
-from indicial.lab.results import half_width, markdown, plain, pooled_deviation
-from indicial.lab.trials import Trial
+from indicial.lab.trials import Trial, half_width, markdown, plain, pooled_deviation
 from indicial.lab.views import View, make_view
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import write_text
 from indicial.tasks.programs import trainable
 from indicial.training.chart import COLOURS, FORMATS, MARKS, new_figure
+from indicial.training.checkpoints import check_mine, write_json
 from indicial.training.equations import Equations
-from indicial.training.folders import check_mine, write_json
 from indicial.training.run import versions
 from indicial.training.settings import Settings
 

@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 from indicial.data.world import world
 from indicial.data.world.grammar import Derivation
 from indicial.data.world.phrasebook import Phrasebook
-from indicial.decode.examine import examine
-from indicial.lab.results import Result
+from indicial.decode.evaluate import examine
 from indicial.lab.studies.study import (
     LINES,
     Findings,
@@ -35,7 +34,7 @@ from indicial.lab.studies.study import (
     share_written,
     training,
 )
-from indicial.lab.trials import Trial
+from indicial.lab.trials import Result, Trial
 from indicial.library import path
 from indicial.program.outputs import write_text
 from indicial.training.curves import History
