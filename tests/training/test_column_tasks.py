@@ -22,7 +22,7 @@ from indicial.training.front import train
 from indicial.training.resuming import resume
 from indicial.training.run import Run
 from indicial.training.settings import Settings
-from indicial.training.shared_data import open_any, read_columns
+from indicial.training.shared_data import open_any, read_data
 from indicial.training.starting import begin
 from indicial.training.watchers import Report, Watcher
 
@@ -128,6 +128,16 @@ def test_it_learns_and_the_run_stands_alone(pairs: list[str]) -> None:
     assert torch.isfinite(module(**row).loss)
     # What was made of the files is still in the cache.
     assert train(resume="run", max_steps=62, quiet=True).summary is not None
+
+
+def test_rows_are_prepared_once_and_must_stay_as_they_are(pairs: list[str]) -> None:
+    begin(Settings.read({"model": "bag.eq", "data": pairs, "set": {"J": "8"}, "out": "run"}))
+    stored = set(Path("cache").rglob("*.values"))
+    resume("run", Settings())
+    assert stored and set(Path("cache").rglob("*.values")) == stored
+    Path("a.en").write_text(Path("a.en").read_text().replace("dog", "cow"))
+    with pytest.raises(IndicialError, match="the data changed since run was begun"):
+        resume("run", Settings())
 
 
 def test_validation_counts_every_token_once(pairs: list[str]) -> None:
@@ -286,7 +296,7 @@ def test_models_are_compared_on_the_same_columns(pairs: list[str], tmp_path: Pat
     Path("class.eq").write_text(CLASS, encoding="utf-8")
     terms = Settings.read({"data": pairs})
     one, other, unlike = contenders(["bag.eq", "other.eq", "class.eq"])
-    data = read_columns(terms, form_of(one.trainable().program).slots, {}, lambda text: None)
+    data = read_data(one.trainable(), terms, lambda text: None)
     trials = make_trials([one, other], [10_000], 1, terms, data, tmp_path, 2000)
     assert [trial.model for trial in trials] == ["bag", "other"]
     assert len({trial.settings.max_steps for trial in trials}) == 1

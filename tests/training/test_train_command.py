@@ -115,10 +115,10 @@ def test_a_run_goes_on_from_anywhere_with_data_that_moved(
     # The file is gone: its tokens are still in the cache, until they are not.
     (here / "text.txt").rename("moved.txt")
     status, _, err = run(capsys, "--resume", "../one", "--max-steps", "6")
-    assert status == 0 and "text.txt is gone; the tokens that were made of it" in err
+    assert status == 0 and "text.txt is gone; what was made of it" in err
     monkeypatch.setenv("INDICIAL_CACHE", str(here / "another"))
     status, _, err = run(capsys, "--resume", "../one", "--max-steps", "7")
-    assert status == 2 and "which is gone, and its tokens are no longer in the cache" in err
+    assert status == 2 and "which is gone, and what was made of it is no longer in the cache" in err
     # Named anew, the same content is taken, and remembered; another is not.
     (here / "other.txt").write_text("\n".join(sentences(130)) + "\n", encoding="utf-8")
     status, _, err = run(capsys, "--resume", "../one", "--data", "../other.txt")

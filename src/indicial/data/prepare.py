@@ -29,13 +29,12 @@ from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
-from indicial.data.columns.batches import Columns
 from indicial.data.corpus import Corpus, Data, token_type
 from indicial.data.documents import Piece
 from indicial.data.parts import Parts, find_parts
 from indicial.data.sources import Sentences, Source
 from indicial.data.split import survey
-from indicial.data.store import checksums, find, stored
+from indicial.data.store import checksums, stored
 from indicial.data.tokenizers import (
     EOS,
     FILE,
@@ -282,24 +281,6 @@ def prepare_data(
     key = hashlib.sha256(made_from.encode()).hexdigest()
     folder = stored(key, Making(parts, tokens, vocabulary, tell, known, cut, marked), cache)
     return _described(open_data(folder, {}), parts, cut)
-
-
-Prepared = TypeVar("Prepared", Data, Columns)
-
-
-def find_again(
-    description: Mapping[str, Any],
-    opened: Callable[[Path, dict[str, Any]], Prepared],
-    cache: Path | None = None,
-) -> Prepared | None:
-    """What a run describes, as it was prepared for it, if it is still on disk; `opened` opens such."""
-    key = description.get("stored")
-    folder = find(key, cache) if isinstance(key, str) else None
-    if folder is None:
-        return None
-    data = opened(folder, dict(description))
-    known = [description[part]["digest"] for part in ("train", "validation")]
-    return data if known == [data.train.digest, data.validation.digest] else None
 
 
 def open_data(folder: Path, description: dict[str, Any]) -> Data:

@@ -391,7 +391,9 @@ def measured(
     total = len(task.data.validation)
     device = next(module.parameters()).device
     for number, block in enumerate(task.checked.in_order(task.batch_size, stride)):
-        found, counted = task.surprise(module, block, number, device)
+        batch = task.of_block(block, number).to(device)
+        found, counted = task.surprise(module, batch), batch.weights
+        assert counted is not None
         nats += float(found[counted].double().sum())
         count += int(counted.sum())
         shown = np.ones(block.tokens.shape, bool) if block.counted is None else block.counted

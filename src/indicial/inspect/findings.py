@@ -31,9 +31,9 @@ import torch
 
 from indicial.compile.ground import private
 from indicial.compile.module.module import ProgramModule
+from indicial.data.columns.batches import Columns
 from indicial.data.columns.codings import tokens_by_name
 from indicial.data.corpus import Data
-from indicial.data.prepare import find_again, open_data
 from indicial.data.sources import Sentences
 from indicial.data.tokenizers import Ints, Tokenizer
 from indicial.data.world import World
@@ -57,7 +57,7 @@ from indicial.training.chart import COLOURS, FORMATS, MARKS, plain_axes, saved
 from indicial.training.curves import finite
 from indicial.training.run import Run
 from indicial.training.settings import Settings
-from indicial.training.shared_data import read_run_columns, read_run_data
+from indicial.training.shared_data import find_again, read_run_data
 
 TEXTS = 32
 
@@ -81,6 +81,7 @@ def texts_for(
     """The same texts every time."""
     if data is None:
         own = _own(run)
+        assert isinstance(own, Data)
         return _rows(own, run, module, f"the validation part of {own.name}", count)
     tokenizer = run.tokenizer()
     found = open_for(run, tokenizer, data, field, None)
@@ -102,7 +103,8 @@ def rows_for(
             f"{run.folder} reads {' and '.join(slot.name for slot in form.slots)}: it is looked at "
             "with its own validation part, so leave --data out"
         )
-    columns = read_run_columns(run, form.slots, Settings(), lambda text: None)
+    columns = _own(run)
+    assert isinstance(columns, Columns)
     part, context = columns.validation, run.number("context")
     lengths = [h.lengths for h in part.columns.values() if h.lengths is not None]
     alike = np.arange(part.rows)
@@ -126,21 +128,20 @@ def rows_for(
     return Texts(f"the validation part of {columns.name}", inputs, tokens), tokenizer
 
 
-def _own(run: Run) -> Data:
+def _own(run: Run) -> Data | Columns:
     """The data of the run, prepared as in training."""
-    found = find_again(run.description.data, open_data)
+    found = find_again(run.description.data)
     if found is not None:
         return found
     kept = Settings.kept(run.description.settings)
     if not kept.data:
         raise IndicialError(f"{run.folder} does not say what it was trained on; give --data PATH")
     try:
-        data = read_run_data(run, Settings(), lambda text: None, run.folder)
+        return read_run_data(run, Settings(), lambda text: None, run.folder)
     except IndicialError as error:
         raise IndicialError(
             f"{error} (to look at the model with other data: --data PATH)"
         ) from error
-    return data
 
 
 def _rows(data: Data, run: Run, module: ProgramModule, name: str, count: int) -> Texts:
@@ -152,8 +153,7 @@ def _rows(data: Data, run: Run, module: ProgramModule, name: str, count: int) ->
             "more text, --data PATH"
         )
     block = task.checked.batch(0, count)
-    inputs = {n: v.cpu() for n, v in task.block_inputs(block, 0).items()}
-    return Texts(name, inputs, block.tokens)
+    return Texts(name, task.of_block(block, 0).inputs, block.tokens)
 
 
 @dataclass(frozen=True)

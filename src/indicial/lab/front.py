@@ -39,12 +39,11 @@ from indicial.lab.trials import (
 )
 from indicial.lab.views import View, make_view
 from indicial.program.messages import IndicialError
-from indicial.tasks.forms import form_of
 from indicial.training.chart import short
 from indicial.training.checkpoints import numbered
 from indicial.training.run import Run
 from indicial.training.settings import Settings
-from indicial.training.shared_data import Tell, read_columns, read_data
+from indicial.training.shared_data import Tell, read_data
 
 SEEDS = 2
 PARAMETERS = "300k"
@@ -200,12 +199,7 @@ def _comparison(
     programs = [model.trainable() for model in models]
     check_comparable([model.name for model in models], programs)
     tell: Tell = (lambda text: None) if quiet else print
-    data: Data | Columns
-    if programs[0].task == "columns":
-        first = programs[0]
-        data = read_columns(terms, form_of(first.program).slots, first.sizes, tell)
-    else:
-        data = read_data(terms, tell)
+    data = read_data(programs[0], terms, tell)
     folder = Path(out) if out is not None else numbered(f"compare-{Path(data.name).stem}")
     return Comparison.make(models, asked, seeds, terms, data, folder, tokens)
 

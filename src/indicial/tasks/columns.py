@@ -42,10 +42,10 @@ from indicial.tasks.scoring import (
     Together,
     likeliest,
 )
-from indicial.tasks.task import About, Batch, Scores, loss_terms
+from indicial.tasks.task import About, Batch, Scores, Task
 
 
-class ColumnTask:
+class ColumnTask(Task):
     """Rows of columns; the inputs of the program are those."""
 
     name = "columns"
@@ -60,12 +60,11 @@ class ColumnTask:
         seed: int = 0,
         variation: Variation = ASIS,
     ) -> None:
-        self.program, self.data, self.variation = program, data, variation
-        self.batch_size, self.context, self.seed = batch_size, context, seed
+        super().__init__(program, context=context, batch_size=batch_size, seed=seed)
+        self.data, self.variation = data, variation
         self.form: Form = form_of(program)
         self.slots = self.form.slots
         self.scoring = _scoring(self.form, data)
-        self.terms = loss_terms(program.code)
         self.notes: list[str] = []
         self._rows = {name: self._fitting(name, part) for name, part in self._parts.items()}
         if not all(map(len, self._rows.values())):
@@ -221,33 +220,20 @@ class ColumnTask:
         return Batch(inputs, lengths, sum(int(long.sum()) for long in texts) or len(rows))
 
     def loss(self, module: Any, batch: Batch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        if self.form.candidates is None:
+            return super().loss(module, batch)
         name = self.form.loss
-        if self.form.candidates is not None:
-            return self._retrieving(module)(batch.inputs, batch.lengths, [name])[name], {}
-        found = module(**batch.inputs, lengths=batch.lengths or None, want=[name, *self.terms])
-        return found[name], {term: found[term].detach().mean() for term in self.terms}
+        return self._retrieving(module)(batch.inputs, batch.lengths, [name])[name], {}
 
     # ------------------------------------------------------------------ validation
 
-    def validate(
-        self, module: ProgramModule, most: int | None = None, rank: int = 0, of: int = 1
-    ) -> Scores:
-        """Each row of the validation part once, or so many of them as make about `most` tokens."""
-        training = module.training
-        module.eval()
-        device = next(module.parameters()).device
-        nats, count = 0.0, 0
-        tally = self.scoring.begin()
-        for number, batch in enumerate(self.blocks(most)):
-            if number % of == rank:
-                nats += self.measure(module, batch.to(device), tally)
-                count += self.predicted(batch)
-        module.train(training)
-        return self.scores(nats, count, tuple(tally.tolist()))
+    def begin(self) -> Ints:
+        return self.scoring.begin()
 
-    def measure(self, module: ProgramModule, batch: Batch, tally: Ints) -> float:
-        """-ln P of all that a batch predicts, or its loss for each row, added up; `tally` gets what
-        the scores are made of."""
+    def measure(self, module: ProgramModule, batch: Batch, tally: Ints) -> tuple[float, int]:
+        return self._nats(module, batch, tally), self.predicted(batch)
+
+    def _nats(self, module: ProgramModule, batch: Batch, tally: Ints) -> float:
         found = self.form.prediction
         if self.form.candidates is not None:
             return self._measured_choice(module, batch, tally)
@@ -355,22 +341,12 @@ class ColumnTask:
         return torch.arange(batch.inputs[target.name].shape[1]).to(long.device) < long[:, None]
 
     def blocks(self, most: int | None = None) -> Iterator[Batch]:
-        """The validation part in batches, or a part of it that is always the same."""
         part, rows = self.data.validation, self._rows["validation"]
         if most is not None:
             some = max(1, round(len(rows) * min(1.0, most / max(1, len(part)))))
             rows = rows[shuffled(np.arange(some), len(rows), key(self.seed, "validation"))]
         for several in in_order(self.checked, rows, self.batch_size):
             yield self.inputs(part, several)
-
-    def nan_in_validation(self, module: ProgramModule) -> Batch | None:
-        """The first batch of the validation part whose loss is nan."""
-        device = next(module.parameters()).device
-        for batch in self.blocks():
-            there = batch.to(device)
-            if np.isnan(self.measure(module, there, self.scoring.begin())):
-                return there
-        return None
 
     def scores(self, nats: float, count: int, tally: tuple[float, ...] = ()) -> Scores:
         figures = self.scoring.figures(np.asarray(tally))

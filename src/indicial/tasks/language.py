@@ -18,7 +18,7 @@ seed and the number of the batch, so that the same batch is the same again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -33,14 +33,13 @@ from indicial.program.ir import Tensor as Declared
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.predictions import Measure, prediction, probe, text_lengths, token_inputs
-from indicial.tasks.task import About, Batch, Scores, loss_terms
+from indicial.tasks.task import About, Batch, Scores, Task
 
 
-class Language:
+class Language(Task):
     """Texts in rows; the inputs of the program are the tokens."""
 
     name = "language"
-    notes: Sequence[str] = ()
 
     def __init__(
         self,
@@ -51,13 +50,9 @@ class Language:
         batch_size: int,
         seed: int = 0,
     ) -> None:
-        self.program = program
+        super().__init__(program, context=context, batch_size=batch_size, seed=seed)
         self.data = data
-        self.batch_size = batch_size
-        self.context = context
-        self.seed = seed
         self.prediction = prediction(program.code)
-        self.terms = loss_terms(program.code)
         layout = Rows(data.train, context, seed).layout
         # A model that says nothing about the first word is shown the end of the text before it. In
         # a long text that is one word of all, and does no harm unless its probability is 0.
@@ -118,92 +113,52 @@ class Language:
 
     def batch(self, step: int, rank: int = 0, of: int = 1) -> Batch:
         tokens = self.rows.batch(step, self.batch_size, rank, of).tokens
-        return Batch(self.inputs(tokens, step), count=tokens.size)
+        return Batch(self.inputs(tokens), count=tokens.size)
 
-    def inputs(self, tokens: Ints, number: int) -> dict[str, torch.Tensor]:
-        """What the program reads of some rows; `number` counts the batches."""
-        return {self.token.name: torch.from_numpy(self._led(tokens))}
-
-    def _led(self, tokens: Ints) -> Ints:
-        if not self.leads:
-            return tokens
-        ends = np.full((len(tokens), 1), self.data.tokenizer.eos, tokens.dtype)
-        return np.concatenate([ends, tokens], axis=1)
-
-    def loss(self, module: Any, batch: Batch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        name = self.program.code.loss
-        assert name is not None
-        lengths = batch.lengths or None
-        found = module(**batch.inputs, lengths=lengths, want=[name, *self.terms])
-        # The loss is the mean over the batch already; a term is one number for each text.
-        return found[name], {term: found[term].detach().mean() for term in self.terms}
+    def inputs(self, tokens: Ints) -> dict[str, torch.Tensor]:
+        """What the program reads of some rows."""
+        if self.leads:
+            ends = np.full((len(tokens), 1), self.data.tokenizer.eos, tokens.dtype)
+            tokens = np.concatenate([ends, tokens], axis=1)
+        return {self.token.name: torch.from_numpy(tokens)}
 
     # ------------------------------------------------------------------ validation
 
-    def validate(
-        self, module: ProgramModule, most: int | None = None, rank: int = 0, of: int = 1
-    ) -> Scores:
-        """Each token of the validation part once, or the first of them, about `most`.
-
-        Several processes take turns: which blocks there are does not depend on how many share them.
-        """
-        nats, count, seen = 0.0, 0, 0
-        training = module.training
-        module.eval()
-        device = next(module.parameters()).device
-        for number, block in enumerate(self.blocks()):
-            if number % of == rank:
-                found, counted = self.surprise(module, block, number, device)
-                nats += float(found[counted].double().sum())
-                count += int(counted.sum())
-            seen += int(self.counted(block, number).sum())
+    def blocks(self, most: int | None = None) -> Iterator[Batch]:
+        """Each token of the validation part once, or the first of them."""
+        seen = 0
+        for number, block in enumerate(self.checked.in_order(self.batch_size)):
+            batch = self.of_block(block, number)
+            yield batch
+            assert batch.weights is not None
+            seen += int(batch.weights.sum())
             if most is not None and seen >= most:
-                break
-        module.train(training)
-        return self.scores(nats, count)
+                return
 
-    def nan_in_validation(self, module: ProgramModule) -> Batch | None:
-        """The first batch of the validation part whose loss is nan."""
-        device = next(module.parameters()).device
-        for number, block in enumerate(self.blocks()):
-            found, counted = self.surprise(module, block, number, device)
-            if found[counted].isnan().any():
-                return Batch(self.block_inputs(block, number)).to(device)
-        return None
+    def of_block(self, block: Block, number: int) -> Batch:
+        """What the program reads of a block, and which of its tokens count; `number` counts the blocks."""
+        counted = np.ones(block.tokens.shape, bool) if block.counted is None else block.counted
+        return Batch(self.inputs(block.tokens), weights=torch.from_numpy(counted))
 
-    def blocks(self) -> Iterator[Block]:
-        return self.checked.in_order(self.batch_size)
+    def measure(self, module: ProgramModule, batch: Batch, tally: Ints) -> tuple[float, int]:
+        found, counted = self.surprise(module, batch), batch.weights
+        assert counted is not None
+        return float(found[counted].double().sum()), int(counted.sum())
 
-    def block_inputs(self, block: Block, number: int) -> dict[str, torch.Tensor]:
-        """What the program reads of a block."""
-        return self.inputs(block.tokens, number)
-
-    def counted(self, block: Block, number: int) -> Ints:
-        """Which tokens of a block count, (B, T) bool."""
-        return np.ones(block.tokens.shape, bool) if block.counted is None else block.counted
-
-    def surprise(
-        self, module: ProgramModule, block: Block, number: int, device: torch.device
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """-ln P of each token of a block, (B, T), and which of them count."""
-        inputs = {n: v.to(device) for n, v in self.block_inputs(block, number).items()}
-        where = torch.from_numpy(self.counted(block, number)).to(device)
+    def surprise(self, module: ProgramModule, batch: Batch) -> torch.Tensor:
+        """-ln P of each token of a block, (B, T), with what it takes to say which character each unknown
+        one is: bits are never flattered."""
+        tokens, tokenizer = batch.inputs[self.token.name][:, int(self.leads) :], self.data.tokenizer
         if self.prediction is None:
             with torch.no_grad():
-                loss = module(**inputs).loss
-            return loss.expand(where.shape), where
-        found = self.measure(module)(inputs)
-        return self.spelled(found[:, 1:] if self.leads else found, block), where
-
-    def spelled(self, nats: torch.Tensor, block: Block) -> torch.Tensor:
-        """With what it takes to say which character each unknown one is: bits are never flattered."""
-        tokenizer = self.data.tokenizer
+                loss: torch.Tensor = module(**batch.inputs).loss
+            return loss.expand(tokens.shape)
+        found = self.measuring(module)(batch.inputs)[:, int(self.leads) :]
         if tokenizer.unknown is None:
-            return nats
-        unknown = torch.from_numpy(block.tokens == tokenizer.unknown).to(nats.device)
-        return nats + tokenizer.unknown_nats * unknown
+            return found
+        return found + tokenizer.unknown_nats * (tokens == tokenizer.unknown)
 
-    def measure(self, module: ProgramModule) -> Measure:
+    def measuring(self, module: ProgramModule) -> Measure:
         assert self.prediction is not None
         if self._measure is None or self._measure.module is not module:
             self._measure = Measure(module, self.prediction)
@@ -254,7 +209,7 @@ class Blank(Language):
     def batch(self, step: int, rank: int = 0, of: int = 1) -> Batch:
         tokens = self.rows.batch(step, self.batch_size, rank, of).tokens
         if not self.blanks:
-            return Batch(self.inputs(tokens, step), count=tokens.size)
+            return Batch(self.inputs(tokens), count=tokens.size)
         # Drawn for all rows of the batch, so that it does not matter how many processes share it.
         first = rank * self.batch_size // of
         drawn = self.where((self.batch_size, tokens.shape[1]), step)
@@ -278,12 +233,16 @@ class Blank(Language):
             inputs[found.mask.name] = torch.from_numpy(where.astype(np.float32))
         return inputs
 
-    def counted(self, block: Block, number: int) -> Ints:
+    def of_block(self, block: Block, number: int) -> Batch:
         """With blanks in the text only they count, each where it would be counted anyway."""
-        counted = super().counted(block, number)
+        batch = super().of_block(block, number)
         if not self.blanks:
-            return counted
-        return np.asarray(counted & self.where(block.tokens.shape, number, VALIDATION))
+            return batch
+        where = self.where(block.tokens.shape, number, VALIDATION)
+        assert batch.weights is not None
+        return Batch(
+            self.blanked(block.tokens, where), weights=batch.weights & torch.from_numpy(where)
+        )
 
     def scores(self, nats: float, count: int, tally: tuple[float, ...] = ()) -> Scores:
         """Words that are seen from both sides may well cost less than the entropy of the text."""
@@ -292,18 +251,3 @@ class Blank(Language):
     @property
     def about(self) -> About:
         return replace(super().about, entropy=None)
-
-    def block_inputs(self, block: Block, number: int) -> dict[str, torch.Tensor]:
-        if not self.blanks:
-            return super().block_inputs(block, number)
-        return self.blanked(block.tokens, self.where(block.tokens.shape, number, VALIDATION))
-
-    def surprise(
-        self, module: ProgramModule, block: Block, number: int, device: torch.device
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        if not self.blanks:
-            return super().surprise(module, block, number, device)
-        inputs = self.block_inputs(block, number)
-        found = self.measure(module)({n: v.to(device) for n, v in inputs.items()})
-        where = torch.from_numpy(self.counted(block, number)).to(device)
-        return self.spelled(found, block), where

@@ -18,15 +18,21 @@ loss = 1/T Σ_t -ln P(w_t | …)        →  ()
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from indicial.data.tokenizers import Ints
 from indicial.program.ir import Apply, Code, Expression, Read
 from indicial.program.program import Program
 
 if TYPE_CHECKING:
     import torch
+
+    from indicial.compile.module.module import ProgramModule
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,7 @@ class Batch:
     count: int = 0
     """The tokens in it."""
     weights: torch.Tensor | None = None
-    """How much each token counts, where not all count alike."""
+    """How much each token counts, or whether it does, where not all count alike."""
 
     def to(self, device: torch.device | str) -> Batch:
         """The same on another device."""
@@ -150,60 +156,99 @@ class About:
     """Of the places of a batch, where rows differ in length."""
 
 
-class Task(Protocol):
+class Task(ABC):
     """One kind of training: a program with data for it."""
 
-    @property
-    def name(self) -> str: ...
+    name: ClassVar[str]
+    notes: Sequence[str] = ()
+    """What the user should know of how the data are used."""
 
-    @property
-    def program(self) -> Program:
+    def __init__(self, program: Program, *, context: int, batch_size: int, seed: int = 0) -> None:
+        self.program = program
         """The joined equations; they have what the task needs."""
+        self.context = context
+        """Tokens of a row of a text; the most that there may be, where rows differ."""
+        self.batch_size, self.seed = batch_size, seed
+        self.terms = loss_terms(program.code)
+        """The names of the terms that the loss is a sum of."""
 
     @property
+    @abstractmethod
     def about(self) -> About: ...
 
     @property
+    @abstractmethod
     def sizes(self) -> Mapping[str, int]:
         """The sizes that the data tells: the vocabulary, and how long a text is at most."""
 
+    @property
+    @abstractmethod
+    def lengths(self) -> Mapping[str, int]:
+        """The names of sizes that are as long as a text, and what they are on average."""
+
+    @abstractmethod
+    def describe(self) -> Mapping[str, Any]:
+        """What a run keeps for those who use the model."""
+
+    # ------------------------------------------------------------------ training
+
+    @abstractmethod
     def batch(self, step: int, rank: int = 0, of: int = 1) -> Batch:
         """The batch of a step, a pure function of it; with several processes, the part of one."""
 
     def loss(self, module: Any, batch: Batch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         """What is minimised, and the terms that it is a sum of, by name (none if it is no sum)."""
+        name = self.program.code.loss
+        assert name is not None
+        found = module(**batch.inputs, lengths=batch.lengths or None, want=[name, *self.terms])
+        # The loss is the mean over the batch already; a term is one number for each text.
+        return found[name], {term: found[term].detach().mean() for term in self.terms}
 
-    def validate(self, module: Any, most: int | None = None, rank: int = 0, of: int = 1) -> Scores:
-        """The scores on the validation part, or on about `most` tokens of it.
+    # ------------------------------------------------------------------ validation
 
-        With several processes, those of the share of one: `scores` makes the whole of their sums.
-        """
+    @abstractmethod
+    def blocks(self, most: int | None = None) -> Iterator[Batch]:
+        """The validation part in batches, or about `most` tokens of it, which are always the same."""
 
-    def nan_in_validation(self, module: Any) -> Batch | None:
-        """The first batch of the validation part whose loss is nan, for whoever asks why it is."""
+    def begin(self) -> Ints:
+        """The sums that scores are made of, all 0."""
+        return np.zeros(0)
 
+    @abstractmethod
+    def measure(self, module: ProgramModule, batch: Batch, tally: Ints) -> tuple[float, int]:
+        """-ln P of all that a batch predicts, or its loss, added up, and how many these are; `tally` gets
+        what the scores are made of."""
+
+    @abstractmethod
     def scores(self, nats: float, count: int, tally: tuple[float, ...] = ()) -> Scores:
         """What so many nats on so many tokens of the validation part are worth, and so many sums."""
 
-    # What is chosen for a new run depends on these.
+    def validate(
+        self, module: ProgramModule, most: int | None = None, rank: int = 0, of: int = 1
+    ) -> Scores:
+        """The scores on the validation part, or on about `most` tokens of it.
 
-    @property
-    def batch_size(self) -> int: ...
+        With several processes, those of the share of one: `scores` makes the whole of their sums. Which
+        batches there are does not depend on how many share them.
+        """
+        training = module.training
+        module.eval()
+        device = next(module.parameters()).device
+        nats, count, tally = 0.0, 0, self.begin()
+        for number, batch in enumerate(self.blocks(most)):
+            if number % of == rank:
+                found, counted = self.measure(module, batch.to(device), tally)
+                nats, count = nats + found, count + counted
+        module.train(training)
+        return self.scores(nats, count, tuple(tally.tolist()))
 
-    @property
-    def context(self) -> int:
-        """Tokens of a row of a text; the most that there may be, where rows differ."""
-
-    @property
-    def lengths(self) -> Mapping[str, int]:
-        """The names of sizes that are as long as a text, and what they are on average."""
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What the user should know of how the data are used."""
-
-    def describe(self) -> Mapping[str, Any]:
-        """What a run keeps for those who use the model."""
+    def nan_in_validation(self, module: ProgramModule) -> Batch | None:
+        """The first batch of the validation part whose loss is nan, for whoever asks why it is."""
+        device = next(module.parameters()).device
+        every = (batch.to(device) for batch in self.blocks())
+        return next(
+            (b for b in every if math.isnan(self.measure(module, b, self.begin())[0])), None
+        )
 
 
 def loss_terms(code: Code) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ from indicial.data.tokenizers import EOS, Ints, Marked
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.language import Language
-from indicial.tasks.predictions import SURPRISE, Measure
+from indicial.tasks.predictions import SURPRISE
 from indicial.tasks.task import About, Batch, Scores
 
 Key = TypeVar("Key")
@@ -187,53 +187,49 @@ class Texts(Language):
             tokens[place, : len(row.tokens)] = row.tokens
             weights[place, : len(row.tokens)] = row.weights
         count = sum(len(row.tokens) for row in rows)
-        return Batch(self.inputs(tokens, 0), count=count, weights=torch.from_numpy(weights))
+        return Batch(self.inputs(tokens), count=count, weights=torch.from_numpy(weights))
 
     def loss(self, module: Any, batch: Batch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         inner = getattr(module, "module", module)  # of a replica
-        found = self._surprise(self.measure(inner), batch)
+        found = self.measuring(inner).learning(batch.inputs, [SURPRISE])[SURPRISE]
         assert batch.weights is not None
-        return (found * batch.weights).sum() / batch.weights.sum(), {}
-
-    def _surprise(self, measure: Measure, batch: Batch) -> torch.Tensor:
-        found = measure.learning(batch.inputs, [SURPRISE])[SURPRISE]
-        return found[:, 1:] if self.leads else found
+        own = found[:, int(self.leads) :] * batch.weights
+        return own.sum() / batch.weights.sum(), {}
 
     # ------------------------------------------------------------------ validation
 
-    def validate(
-        self, module: ProgramModule, most: int | None = None, rank: int = 0, of: int = 1
-    ) -> Scores:
-        nats, count, tally, seen = 0.0, 0, np.zeros(2), 0
-        training, device = module.training, next(module.parameters()).device
-        module.eval()
-        for number, (batch, asked) in enumerate(self.checks()):
-            if number % of == rank:
-                found, right = self.counted_nats(module, batch.to(device))
-                nats += float(found.double().sum())
-                tally += [int(right.sum()) * asked, len(right) * asked]
-                assert batch.weights is not None
-                count += int((batch.weights > 0).sum())
-            seen += batch.count
-            if most is not None and seen >= most:
-                break
-        module.train(training)
-        return self.scores(nats, count, tuple(tally.tolist()))
+    def begin(self) -> Ints:
+        """How many answers are right, of how many."""
+        return np.zeros(2)
 
-    def checks(self) -> Iterator[tuple[Batch, bool]]:
-        """The validation part: its questions if it has any, or else its texts."""
-        corpus, marked = self.data.validation, self._marked["validation"]
-        asked = bool(marked.any())
+    @property
+    def asks(self) -> bool:
+        """Whether the validation part has questions; then these are all that it is looked at for."""
+        return bool(self._marked["validation"].any())
+
+    def blocks(self, most: int | None = None) -> Iterator[Batch]:
+        """The questions of the validation part if it has any, or else its texts."""
+        corpus, asked, seen = self.data.validation, self.asks, 0
         random = np.random.default_rng(0)
         make = MAKERS[QUESTION if asked else LANGUAGE]
         made = [
             make(self._document(corpus, number), self.most, self.mark, random)
-            for number in np.flatnonzero(marked == asked).tolist()
+            for number in np.flatnonzero(self._marked["validation"] == asked).tolist()
         ]
         order = sorted(range(len(made)), key=lambda n: len(made[n].tokens))
         batches = [order[n : n + self.batch_size] for n in range(0, len(order), self.batch_size)]
         for several in (batches[n] for n in random.permutation(len(batches))):
-            yield self._filled([made[n] for n in several]), asked
+            batch = self._filled([made[n] for n in several])
+            yield batch
+            seen += batch.count
+            if most is not None and seen >= most:
+                return
+
+    def measure(self, module: ProgramModule, batch: Batch, tally: Ints) -> tuple[float, int]:
+        assert batch.weights is not None
+        found, right = self.counted_nats(module, batch)
+        tally += [int(right.sum()) * self.asks, len(right) * self.asks]
+        return float(found.double().sum()), int((batch.weights > 0).sum())
 
     def counted_nats(
         self, module: ProgramModule, batch: Batch
@@ -241,21 +237,13 @@ class Texts(Language):
         """-ln P of what counts in each row, and whether the likeliest tokens are just that."""
         assert self.prediction is not None and batch.weights is not None
         P = self.prediction.distribution.name
-        found = self.measure(module).tensors(batch.inputs, None, [SURPRISE, P])
+        found = self.measuring(module).tensors(batch.inputs, None, [SURPRISE, P])
         skip = int(self.leads)
         likeliest = found[P][:, skip:].argmax(-1)
         counts = batch.weights > 0
         tokens = batch.inputs[self.token.name][:, skip:]
         right = ((likeliest == tokens) | ~counts).all(1)
         return (found[SURPRISE][:, skip:] * batch.weights).sum(1), right
-
-    def nan_in_validation(self, module: ProgramModule) -> Batch | None:
-        device = next(module.parameters()).device
-        for batch, _ in self.checks():
-            there = batch.to(device)
-            if self.counted_nats(module, there)[0].isnan().any():
-                return there
-        return None
 
     def scores(self, nats: float, count: int, tally: tuple[float, ...] = ()) -> Scores:
         right, asked = tally or (0, 0)

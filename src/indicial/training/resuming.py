@@ -16,14 +16,13 @@ import torch
 from indicial.data.columns.batches import Columns
 from indicial.data.corpus import Data
 from indicial.program.messages import IndicialError
-from indicial.tasks.forms import form_of
 from indicial.tasks.programs import make_task
 from indicial.training.defaults import best_device
 from indicial.training.loop import FEW, make_plan, rehearse
 from indicial.training.processes import ALONE, Processes
 from indicial.training.run import Description, Run
 from indicial.training.settings import Choices, Settings
-from indicial.training.shared_data import Tell, read_run_columns, read_run_data
+from indicial.training.shared_data import Tell, read_run_data
 from indicial.training.starting import Origin, Ready, shares_of, variation_of
 
 
@@ -60,11 +59,9 @@ def resume(
     if settings.patience is not None:
         choices = replace(choices, patience=settings.patience)
     program = run.program
-    if data is None and run.description.task == "columns":
-        data = read_run_columns(run, form_of(program).slots, settings, tell, processes)
-    elif data is None:
-        tokenizer = run.folder if kept.from_ is not None else None
-        data = read_run_data(run, settings, tell, tokenizer, processes)
+    if data is None:
+        known = run.folder if kept.from_ is not None else None
+        data = read_run_data(run, settings, tell, known, processes)
     _check_data(run, data)
     if settings.data:
         run.keep_setting("data", list(settings.data))

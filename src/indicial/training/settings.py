@@ -248,7 +248,7 @@ OTHER_NAMES = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What was said, by the names in `options.py`; None where nothing was."""
+    """What was said, by the names of the options; None where nothing was."""
 
     model: tuple[str, ...] = ()
     set: dict[str, str] = field(default_factory=dict)
@@ -323,6 +323,11 @@ class Settings:
         }
         both = {"set": {**other.set, **self.set}, "column": {**other.column, **self.column}}
         return replace(other, **{**said, **both})
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """All that is named to be read, for training and for validation."""
+        return (*self.data, *(self.validation or ()))
 
     def located(self) -> Settings:
         """The same with the files that it names by absolute paths: a run is gone on with from anywhere."""

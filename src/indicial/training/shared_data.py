@@ -1,6 +1,6 @@
 """The data of a training, which one process prepares and all of them read.
 
->>> data = read_data(Settings.read({"data": "book.txt"}), print, processes=processes)
+>>> data = read_data(trainable(["ugrnn"]), Settings.read({"data": "book.txt"}), print, processes=processes)
 
 The first process of all does the work; those on its machine open what it stored. On another machine
 the first process there does it again, from files of the same name, and the result must be the same.
@@ -11,163 +11,141 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from indicial.data.columns.batches import Columns
-from indicial.data.columns.binding import Slot
 from indicial.data.columns.preparing import open_columns, prepare_columns
 from indicial.data.corpus import Data
 from indicial.data.parts import checked_fraction
-from indicial.data.prepare import WORLD_SIZE, Cut, find_again, open_data, prepare_data
+from indicial.data.prepare import WORLD_SIZE, Cut, open_data, prepare_data
 from indicial.data.questions import is_text, looked_up
 from indicial.data.sources import is_gone
+from indicial.data.store import find
 from indicial.program.messages import IndicialError
+from indicial.tasks.forms import form_of
+from indicial.tasks.programs import Trainable
+from indicial.tasks.texts import Texts
 from indicial.training.processes import ALONE, Processes
 from indicial.training.run import Run
 from indicial.training.settings import Settings
 
 Tell = Callable[[str], None]
-Found = TypeVar("Found", Data, Columns)
 
 
 def read_data(
+    found: Trainable,
     settings: Settings,
-    tell: Tell,
-    tokenizer: Path | None = None,
-    processes: Processes = ALONE,
-    cut: Cut | None = None,
-    marked: bool = False,
-) -> Data:
-    """The data that the settings name; cut as in another run, if its folder is given. `marked`: with a
-    token for what is left out, as objectives and questions need it."""
-
-    def prepare() -> Data:
-        return prepare_data(
-            settings.data,
-            tokens=settings.tokens or "auto",
-            vocabulary=settings.vocabulary,
-            field=settings.field,
-            documents=settings.documents or "auto",
-            validation=_validation(settings.validation),
-            world_size=settings.world_size or WORLD_SIZE,
-            tokenizer=tokenizer,
-            cut=cut,
-            marked=marked,
-            columns=settings.column,
-            tell=tell,
-        )
-
-    names = (*settings.data, *(settings.validation or ()))
-    return prepared_together(processes, prepare, open_data, names)
-
-
-def read_columns(
-    settings: Settings,
-    slots: Sequence[Slot],
-    sizes: Mapping[str, int],
     tell: Tell,
     known: Path | None = None,
     processes: Processes = ALONE,
     cut: Cut | None = None,
-) -> Columns:
-    """The columns that the settings name for the inputs of a program; `known` is a run's folder
-    whose tokens and labels are taken, `sizes` are those that were set."""
+) -> Data | Columns:
+    """The data that the settings name for a program; `known` is a run's folder whose tokens and labels are
+    taken, `cut` says how texts are cut else."""
+
+    def prepare() -> Data | Columns:
+        return _prepare(found, settings, tell, known, cut)
+
+    return prepared_together(processes, prepare, settings.sources)
+
+
+def _prepare(
+    found: Trainable, settings: Settings, tell: Tell, known: Path | None, cut: Cut | None
+) -> Data | Columns:
     validation: Any = _validation(settings.validation)
-    unit = settings.documents or "auto"
+    unit, tokens = settings.documents or "auto", settings.tokens or "auto"
+    if found.task != "columns":
+        return prepare_data(
+            settings.data,
+            tokens=tokens,
+            vocabulary=settings.vocabulary,
+            field=settings.field,
+            documents=unit,
+            validation=validation,
+            world_size=settings.world_size or WORLD_SIZE,
+            tokenizer=known,
+            cut=cut,
+            marked=found.task == Texts.name,
+            columns=settings.column,
+            tell=tell,
+        )
+    slots = form_of(found.program).slots
     what, columns = looked_up(slots, settings.data, settings.column, unit)
     if isinstance(validation, float):
         validation = checked_fraction(validation)
     elif validation is not None and what != list(settings.data):
         pages = [name for name in settings.data if is_text(name)]
         validation, _ = looked_up(slots, [*pages, *validation], settings.column, unit)
-
-    def prepare() -> Columns:
-        return prepare_columns(
-            slots,
-            what,
-            columns,
-            validation=validation,
-            tokens=settings.tokens or "auto",
-            vocabulary=settings.vocabulary,
-            cut=cut,
-            sizes=sizes,
-            known=known,
-            world_size=settings.world_size,
-            tell=tell,
-        )
-
-    names = (*settings.data, *(settings.validation or ()))
-    return prepared_together(processes, prepare, open_columns, names)
+    return prepare_columns(
+        slots,
+        what,
+        columns,
+        validation=validation,
+        tokens=tokens,
+        vocabulary=settings.vocabulary,
+        cut=cut,
+        sizes=found.sizes,
+        known=known,
+        world_size=settings.world_size,
+        tell=tell,
+    )
 
 
-def open_any(folder: Path, description: dict[str, Any]) -> Data | Columns:
-    """Data that another process has prepared, of one text or of columns."""
+def open_any(folder: Path, description: Mapping[str, Any]) -> Data | Columns:
+    """Data that are prepared already, of one text or of columns, perhaps by another process."""
     opened = open_columns if "columns" in description else open_data
-    return opened(folder, description)
+    return opened(folder, dict(description))
 
 
-def read_run_columns(
-    run: Run,
-    slots: Sequence[Slot],
-    said: Settings,
-    tell: Tell,
-    processes: Processes = ALONE,
-) -> Columns:
-    """The columns of a run that goes on, with its own tokens; from the cache, where a file is gone."""
-    settings = said.over(Settings.kept(run.description.settings))
-    names = (*settings.data, *(settings.validation or ()))
-    gone = next((name for name in names if is_gone(name)), None)
-
-    def prepare() -> Columns:
-        found = find_again(run.description.data, open_columns) if gone or not said.data else None
-        if found is None and gone:
-            raise IndicialError(
-                f"{run.folder} was trained on {gone}, which is gone, and what was made of it is no "
-                "longer in the cache. Name files that hold the same: --data …"
-            )
-        if gone:
-            tell(f"note: {gone} is gone; what was made of it is still there")
-        return found or read_columns(settings, slots, {}, tell, run.folder)
-
-    return prepared_together(processes, prepare, open_columns, names)
+def find_again(description: Mapping[str, Any], cache: Path | None = None) -> Data | Columns | None:
+    """What a run describes, as it was prepared for it, if it is still on disk."""
+    key = description.get("stored")
+    folder = find(key, cache) if isinstance(key, str) else None
+    if folder is None:
+        return None
+    data = open_any(folder, description)
+    known = [description[part]["digest"] for part in ("train", "validation")]
+    return data if known == [data.train.digest, data.validation.digest] else None
 
 
 def read_run_data(
     run: Run,
     said: Settings,
     tell: Tell,
-    tokenizer: Path | None = None,
+    known: Path | None = None,
     processes: Processes = ALONE,
-) -> Data:
+) -> Data | Columns:
     """The data of a run that goes on; `said` is what was said now.
 
-    Standard input can be read but once, and a file may be gone: then their tokens are looked for where
-    they were stored.
+    Standard input can be read but once, and a file may be gone: then what was made of them is looked for
+    where it was stored.
     """
-    settings = said.over(Settings.kept(run.description.settings))
-    names = (*settings.data, *(settings.validation or ()))
-    gone = [name for name in names if is_gone(name)]
-    kept = run.description.data.get("cut")
-    cut = Cut(**kept) if kept is not None else None  # as there was time for when it began
-    marked = run.description.task == "texts"
-    if said.data or ("-" not in names and not gone):
-        return read_data(settings, tell, tokenizer, processes, cut, marked)
+    kept = Settings.kept(run.description.settings)
+    settings = said.over(kept)
+    names = settings.sources
+    gone = next((name for name in names if is_gone(name)), None)
+    cut = run.description.data.get("cut")  # as there was time for when it began
+    sizes = {n: size for n, size in run.description.sizes.items() if n in kept.set}
+    found = Trainable(run.program, run.description.task, sizes)
 
-    def prepare() -> Data:
-        found = find_again(run.description.data, open_data)
-        if found is not None:
-            if gone:
-                tell(f"note: {gone[0]} is gone; the tokens that were made of it are still there")
-            return found
-        if gone:
+    def prepare() -> Data | Columns:
+        return _prepare(found, settings, tell, known, Cut(**cut) if cut is not None else None)
+
+    def prepare_again() -> Data | Columns:
+        data = find_again(run.description.data)
+        if gone is not None and data is not None:
+            tell(f"note: {gone} is gone; what was made of it is still there")
+        if data is not None:
+            return data
+        if gone is not None:
             raise IndicialError(
-                f"{run.folder} was trained on {gone[0]}, which is gone, and its tokens are no longer "
-                "in the cache. Name a file that holds the same text: --data FILE"
+                f"{run.folder} was trained on {gone}, which is gone, and what was made of it is no "
+                "longer in the cache. Name a file that holds the same: --data FILE"
             )
         try:
             if sys.stdin is None or sys.stdin.isatty():
                 raise IndicialError("there is a terminal")
-            return read_data(settings, tell, tokenizer, cut=cut, marked=marked)
+            return prepare()
         except IndicialError as error:
             raise IndicialError(
                 f"{run.folder} was trained on standard input, and its tokens are no longer in the "
@@ -175,7 +153,8 @@ def read_run_data(
                 f"({error})"
             ) from None
 
-    return prepared_together(processes, prepare, open_data, names)
+    there = said.data or ("-" not in names and gone is None)
+    return prepared_together(processes, prepare if there else prepare_again, names)
 
 
 def _validation(said: tuple[str, ...] | None) -> float | tuple[str, ...] | None:
@@ -190,10 +169,9 @@ def _validation(said: tuple[str, ...] | None) -> float | tuple[str, ...] | None:
 
 def prepared_together(
     processes: Processes,
-    prepare: Callable[[], Found],
-    opened: Callable[[Path, dict[str, Any]], Found],
+    prepare: Callable[[], Data | Columns],
     what: Sequence[str],
-) -> Found:
+) -> Data | Columns:
     """What `prepare` gives in the first process; `what` are the names that it reads."""
     if not processes.connected:
         return prepare()
@@ -211,7 +189,7 @@ def prepared_together(
         _check_same(data, told["description"])
     processes.wait()
     if data is None:
-        data = opened(folder, told["description"]) if folder.is_dir() else prepare()
+        data = open_any(folder, told["description"]) if folder.is_dir() else prepare()
     return data
 
 

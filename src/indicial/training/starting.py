@@ -52,7 +52,7 @@ from indicial.training.loop import FEW, make_plan, rehearse
 from indicial.training.processes import ALONE, Processes
 from indicial.training.run import Description, Run, check_free
 from indicial.training.settings import Choices, Settings
-from indicial.training.shared_data import Tell, read_columns, read_data
+from indicial.training.shared_data import Tell, read_data
 from indicial.training.watchers import Plan
 
 
@@ -202,18 +202,14 @@ def begin(
     cut = Cut(**processes.share(asdict(defaults.cut(settings, device))))
     if data is None:
         if found.task == "columns":
-            form = form_of(found.program)
-            if form.candidates is not None and processes.of > 1:
+            if form_of(found.program).candidates is not None and processes.of > 1:
                 raise IndicialError(
                     "retrieval chooses among the rows of a batch, and several processes would divide "
                     "them: start it with one"
                 )
             size = processes.share(defaults.world_size(settings, device))
             settings = replace(settings, world_size=size)
-            data = read_columns(settings, form.slots, found.sizes, tell, cut_as, processes, cut)
-        else:
-            marked = found.task == Texts.name
-            data = read_data(settings, tell, cut_as, processes, cut, marked)
+        data = read_data(found, settings, tell, cut_as, processes, cut)
     begun = schedule.now()  # from here on the minutes count
     notes = list(data.description.get("notes", ()))
     if isinstance(data, Data):

@@ -11,10 +11,10 @@ from PIL import Image
 from indicial.data.columns.batches import load_codings
 from indicial.data.columns.binding import Slot, bind, slots
 from indicial.data.columns.codings import Text, Units
-from indicial.data.columns.preparing import open_columns, prepare_columns
-from indicial.data.prepare import find_again
+from indicial.data.columns.preparing import prepare_columns
 from indicial.library.loading import load
 from indicial.program.messages import IndicialError
+from indicial.training.shared_data import find_again
 
 TAGS = """
 input x[t] in V
@@ -62,7 +62,7 @@ def test_line_aligned_files_and_a_table_give_the_same(tmp_path: Path, form: str)
     assert data.train.rows + data.validation.rows == 60 and data.validation.rows > 0
     assert isinstance(data.codings["x"], Text)
     assert data.codings["x"].to_json() != data.codings["w"].to_json()
-    again = find_again(data.description, open_columns, tmp_path / "cache")
+    again = find_again(data.description, tmp_path / "cache")
     assert again is not None and again.train.digest == data.train.digest
 
 
