@@ -10,7 +10,7 @@ import pytest
 
 from indicial.data.documents import lines_are
 from indicial.data.parts import find_parts
-from indicial.data.prepare import prepare_data
+from indicial.data.prepare_text import prepare_data
 from indicial.data.sources import Files
 
 WORDS = ["river", "stone", "the", "a", "walks", "under", "old", "bright", "sky", "sings"]

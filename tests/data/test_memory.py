@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 CHILD = """
 import sys
 from indicial.data.corpus import Rows
-from indicial.data.prepare import prepare_data
+from indicial.data.prepare_text import prepare_data
 
 data = prepare_data(sys.argv[1:2], tokens=sys.argv[2], documents=sys.argv[3])
 rows = Rows(data.train, 256)

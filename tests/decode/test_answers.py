@@ -16,7 +16,7 @@ import torch
 from indicial import evaluate, generate, load
 from indicial.cli import main
 from indicial.commands.answering import waiting
-from indicial.data.columns.codings import Text
+from indicial.data.codings import Text
 from indicial.data.tokenizers import EOS
 from indicial.decode.answers import TOGETHER, Answerer
 from indicial.decode.evaluate import Examination, questions
@@ -305,7 +305,7 @@ def test_a_picture_is_one_row_and_a_folder_of_them_several(tmp_path: Path) -> No
     from PIL import Image
 
     from indicial.commands.answering import blocks
-    from indicial.data.columns.binding import slots
+    from indicial.data.binding import slots
 
     (tmp_path / "some").mkdir()
     for name in ("a.png", "some/b.jpg", "some/c.PNG"):

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from indicial.cli import main
-from indicial.data.columns.batches import load_codings
-from indicial.data.columns.codings import Text
+from indicial.data.codings import Text
+from indicial.data.column_rows import load_codings
 from indicial.data.questions import Index, Paged, between, looked_up, opened, parted
 from indicial.decode.lookup import Librarian, Said, is_broken
 from indicial.library.loading import load

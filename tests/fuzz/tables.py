@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from indicial.data.columns.binding import File
-from indicial.data.columns.codings import Image, Label, Numbers, Places, Refused
-from indicial.data.columns.learning import line_of
-from indicial.data.columns.tables import Bad, open_table
+from indicial.data.binding import File
+from indicial.data.codings import Image, Label, Numbers, Places, Refused
+from indicial.data.learning import line_of
+from indicial.data.tables import Bad, open_table
 from indicial.program.messages import IndicialError
 
 LONGEST = 20

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import indicial
-from indicial.data.columns.preparing import prepare_columns
+from indicial.data.prepare_columns import prepare_columns
 from indicial.lab.compare import draw_lengths, losses_by_length, parted
 from indicial.tasks.columns import ColumnTask
 from indicial.tasks.forms import form_of

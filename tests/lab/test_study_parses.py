@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from indicial import IndicialError
-from indicial.data.columns.treebanks import written
+from indicial.data.treebanks import written
 from indicial.inspect.pictures import Link, arcs_figure, arcs_text, levels
 from indicial.lab.studies import parses
 from indicial.lab.studies.relations import (

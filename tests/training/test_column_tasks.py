@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import indicial
-from indicial.data.columns.batches import Columns
+from indicial.data.column_rows import Columns
 from indicial.lab.trials import contenders, make_trials
 from indicial.program.messages import IndicialError
 from indicial.tasks.columns import ColumnTask

@@ -10,8 +10,8 @@ import pytest
 from small import small_data, small_module, small_task
 
 from indicial import load
-from indicial.data.columns.batches import Columns, Held, Part
-from indicial.data.columns.codings import Image, Places
+from indicial.data.codings import Image, Places
+from indicial.data.column_rows import Columns, Held, Part
 from indicial.data.corpus import Corpus
 from indicial.program.messages import IndicialError
 from indicial.tasks.programs import trainable

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indicial.cli import main
-from indicial.data.columns.codings import Spelling, coding_of
-from indicial.data.columns.treebanks import Sentence, is_tree, sentences, written
+from indicial.data.codings import Spelling, coding_of
+from indicial.data.treebanks import Sentence, is_tree, sentences, written
 from indicial.library.loading import load
 from indicial.tasks.forms import form_of
 from indicial.tasks.programs import trainable

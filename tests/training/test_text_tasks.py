@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from indicial.cli import main
-from indicial.data.prepare import prepare_data
+from indicial.data.prepare_text import prepare_data
 from indicial.data.tokenizers import MARK, Marked, make_tokenizer, tokenizer_of
 from indicial.decode.answers import Answer
 from indicial.decode.matching import Matches, match

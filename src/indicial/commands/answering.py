@@ -21,7 +21,7 @@ from indicial.commands.arguments import check_outputs, counted
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
-    from indicial.data.columns.binding import Row
+    from indicial.data.binding import Row
     from indicial.decode.answers import Answer, Answerer, Cells
     from indicial.decode.lookup import Librarian
     from indicial.training.run import Run
@@ -36,7 +36,7 @@ STANDARD = "-"
 
 def answer(options: argparse.Namespace, run: Run) -> int:
     """Writes the answers to all rows that `--input` names."""
-    from indicial.data.columns.tables import Bad
+    from indicial.data.tables import Bad
     from indicial.decode.answers import Answerer
 
     if options.interactive:
@@ -82,7 +82,7 @@ def _shower(
     options: argparse.Namespace, run: Run, answerer: Answerer
 ) -> Callable[[Cells, Answer], str]:
     """How an answer is written: as it is, as a sentence of CoNLL-U, or as arcs above its words."""
-    from indicial.data.columns.treebanks import written
+    from indicial.data.treebanks import written
     from indicial.inspect.pictures import arcs_text, heads_of
 
     if options.format == "lines":
@@ -139,8 +139,8 @@ class Refusals:
 
 def blocks(options: argparse.Namespace, answerer: Answerer) -> Iterator[list[Row]]:
     """The rows that were named, many together."""
-    from indicial.data.columns.binding import IMAGE, File, Row, bind, named
-    from indicial.data.columns.tables import PICTURES, Bad
+    from indicial.data.binding import IMAGE, File, Row, bind, named
+    from indicial.data.tables import PICTURES, Bad
 
     inputs = [slot.name for slot in answerer.given]
     items = options.input or _piped(answerer)
@@ -200,7 +200,7 @@ def _piped(answerer: Answerer) -> list[str]:
 
 def _lines(texts: dict[str, str], inputs: Sequence[str]) -> Iterator[list[Row]]:
     """Lines of standard input as they come: one alone is answered at once, many together."""
-    from indicial.data.columns.binding import Row
+    from indicial.data.binding import Row
 
     name, *more = [name for name, value in texts.items() if value == STANDARD]
     if more or sys.stdin is None:

@@ -1,6 +1,6 @@
 """Tokens on disk, and rows of one length made of them.
 
-    data = prepare_data(["book.txt"])              # prepare.py
+    data = prepare_data(["book.txt"])              # prepare_text.py
     data.train.tokens[:5]                          →  array([18, 47, 56, 57, 58], dtype=uint16)
     data.train.starts                              →  array([0])     (one document)
     rows = Rows(data.train, context=128, seed=0)

@@ -32,11 +32,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from indicial.data.columns.binding import Row, Slot, Strand, named, open_by
-from indicial.data.columns.tables import Bad, Cells, Rows, Table
+from indicial.data.binding import Row, Slot, Strand, named, open_by
 from indicial.data.documents import File, Piece, kind_of
 from indicial.data.sources import Files, Source, open_source
 from indicial.data.split import split
+from indicial.data.tables import Bad, Cells, Rows, Table
 from indicial.data.tokenizers import MARK
 from indicial.data.world import World
 from indicial.program.messages import IndicialError

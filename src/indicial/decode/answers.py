@@ -24,11 +24,11 @@ import torch
 
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import parameters, size_names
-from indicial.data.columns.batches import Held
-from indicial.data.columns.binding import IMAGE, File, Slot, spelt, uneven
-from indicial.data.columns.codings import Coding, Names, Numbers, Refused, Scale, Text, parts_of
-from indicial.data.columns.treebanks import FIELDS, words_of
+from indicial.data.binding import IMAGE, File, Slot, spelt, uneven
+from indicial.data.codings import Coding, Names, Numbers, Refused, Scale, Text, parts_of
+from indicial.data.column_rows import Held
 from indicial.data.tokenizers import EOS, Ints
+from indicial.data.treebanks import FIELDS, words_of
 from indicial.decode.settings import Continuation, Decoding
 from indicial.decode.tokens import generate_tokens
 from indicial.program.messages import IndicialError

@@ -33,15 +33,15 @@ import numpy as np
 
 from indicial.compile.ground import private
 from indicial.compile.module.module import ProgramModule
-from indicial.data.columns.batches import Columns, Held, Part
-from indicial.data.columns.binding import Bound, File, Slot, bind, uneven
-from indicial.data.columns.codings import Coding, Refused
-from indicial.data.columns.preparing import made_parts, true_nats
-from indicial.data.columns.tables import Bad, Table
+from indicial.data.binding import Bound, File, Slot, bind, uneven
+from indicial.data.codings import Coding, Refused
+from indicial.data.column_rows import Columns, Held, Part
 from indicial.data.corpus import Corpus, Data
 from indicial.data.documents import DOCUMENTS
-from indicial.data.prepare import write_tokens
+from indicial.data.prepare_columns import made_parts, true_nats
+from indicial.data.prepare_text import write_tokens
 from indicial.data.sources import Files, Names, Sentences, open_source
+from indicial.data.tables import Bad, Table
 from indicial.data.tokenizers import Ints, Tokenizer
 from indicial.data.world import World, tables
 from indicial.decode.answers import Answer, Answerer, Cells, Progress

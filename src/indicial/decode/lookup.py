@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 from indicial.compile.module.module import ProgramModule
-from indicial.data.columns.codings import Coding, Text
+from indicial.data.codings import Coding, Text
 from indicial.data.questions import Index, between, is_text, opened, parted
 from indicial.data.sources import Files, is_gone, open_source
 from indicial.data.tokenizers import EOS

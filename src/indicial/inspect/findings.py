@@ -31,8 +31,8 @@ import torch
 
 from indicial.compile.ground import private
 from indicial.compile.module.module import ProgramModule
-from indicial.data.columns.batches import Columns
-from indicial.data.columns.codings import tokens_by_name
+from indicial.data.codings import tokens_by_name
+from indicial.data.column_rows import Columns
 from indicial.data.corpus import Data
 from indicial.data.sources import Sentences
 from indicial.data.tokenizers import Ints, Tokenizer

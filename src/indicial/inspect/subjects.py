@@ -26,8 +26,8 @@ import numpy as np
 
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import resolve
-from indicial.data.columns.binding import File, spelt
-from indicial.data.columns.codings import Coding, Image, Refused, tokens_by_name
+from indicial.data.binding import File, spelt
+from indicial.data.codings import Coding, Image, Refused, tokens_by_name
 from indicial.data.tokenizers import EOS
 from indicial.data.world import Phrasebook, tables, world_table
 from indicial.data.world.phrasebook import Link, read_links

@@ -21,8 +21,8 @@ import numpy as np
 import torch
 
 from indicial.compile.module.module import ProgramModule
-from indicial.data.columns.binding import Slot
-from indicial.data.columns.codings import Coding
+from indicial.data.binding import Slot
+from indicial.data.codings import Coding
 from indicial.data.world import Phrasebook, tables, world_table
 from indicial.data.world.drawing import PointingScore, owners
 from indicial.data.world.phrasebook import AlignmentScore, is_right, read_links

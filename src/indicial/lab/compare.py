@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from indicial.data.columns.batches import Columns
+from indicial.data.column_rows import Columns
 from indicial.data.corpus import Data
 from indicial.lab.trials import (
     Contender,

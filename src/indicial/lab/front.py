@@ -17,7 +17,7 @@ from typing import Any
 
 from rich.console import Console
 
-from indicial.data.columns.batches import Columns
+from indicial.data.column_rows import Columns
 from indicial.data.corpus import Data
 from indicial.designs.comparison import Comparison as DesignComparison
 from indicial.designs.comparison import compare as compare_designs

@@ -31,7 +31,7 @@ from typing import IO, Any
 
 import torch
 
-from indicial.data.columns.batches import Columns
+from indicial.data.column_rows import Columns
 from indicial.data.corpus import Data
 from indicial.lab.trials import Result, Trial
 from indicial.lab.views import View

@@ -34,8 +34,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from indicial.data.columns.batches import Columns
-from indicial.data.columns.binding import asked as asked_of
+from indicial.data.binding import asked as asked_of
+from indicial.data.column_rows import Columns
 from indicial.data.corpus import Data
 from indicial.program.explain.facts import tied_sizes
 from indicial.program.messages import IndicialError

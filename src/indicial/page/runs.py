@@ -326,7 +326,7 @@ def inputs(question: protocol.AskRun) -> protocol.Inputs:
     if task != "columns":
         writes = task != "blank"
         return {"texts": ["text"], "targets": [], "rows": False, "writes": writes, "answers": False}
-    from indicial.data.columns.binding import spelt
+    from indicial.data.binding import spelt
     from indicial.tasks.forms import form_of
 
     form, codings = form_of(run.program), run.codings()

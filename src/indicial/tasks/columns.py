@@ -20,9 +20,9 @@ import torch
 
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import parameters, size_names
-from indicial.data.columns.batches import ASIS, Buckets, Columns, Part, Variation, in_order
-from indicial.data.columns.binding import SPELLING, Slot
-from indicial.data.columns.codings import Image, Names, Places, Text
+from indicial.data.binding import SPELLING, Slot
+from indicial.data.codings import Image, Names, Places, Text
+from indicial.data.column_rows import ASIS, Buckets, Columns, Part, Variation, in_order
 from indicial.data.corpus import key, shuffled
 from indicial.data.tokenizers import Ints
 from indicial.program.messages import IndicialError

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from indicial.data.columns.binding import LABEL, PLACES, TEXT, UNITS, Slot, slots
+from indicial.data.binding import LABEL, PLACES, TEXT, UNITS, Slot, slots
 from indicial.program.ir import Apply, Code, Expression, Read
 from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError

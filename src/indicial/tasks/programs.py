@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 
 from indicial import library
 from indicial.compile.module.sizes import parameters
-from indicial.data.columns.batches import ASIS, Columns, Variation
+from indicial.data.column_rows import ASIS, Columns, Variation
 from indicial.data.corpus import Data
 from indicial.library.loading import load, told_apart
 from indicial.notation.printers import name_key

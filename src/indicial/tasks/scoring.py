@@ -24,9 +24,9 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from indicial.data.columns.codings import Coding, Places
-from indicial.data.columns.treebanks import likeliest_tree
+from indicial.data.codings import Coding, Places
 from indicial.data.tokenizers import Ints
+from indicial.data.treebanks import likeliest_tree
 from indicial.tasks.forms import Form
 
 MOST = 100

@@ -33,11 +33,11 @@ import torch
 
 from indicial.compile.module.sizes import data_lengths
 from indicial.compile.schedule.schedule import schedule
-from indicial.data.columns.batches import Columns
-from indicial.data.columns.binding import IMAGE, slots
-from indicial.data.columns.preparing import SIZES
+from indicial.data.binding import IMAGE, slots
+from indicial.data.column_rows import Columns
 from indicial.data.corpus import Corpus, Data
-from indicial.data.prepare import LARGEST, SMALL, Cut
+from indicial.data.prepare_columns import SIZES
+from indicial.data.prepare_text import LARGEST, SMALL, Cut
 from indicial.data.tokenizers import Marked
 from indicial.program.explain.facts import tied_sizes
 from indicial.program.ir import Code

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from indicial.data.columns.batches import Columns
+from indicial.data.column_rows import Columns
 from indicial.data.corpus import Data
 from indicial.program.messages import IndicialError
 from indicial.tasks.programs import make_task

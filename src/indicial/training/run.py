@@ -46,7 +46,7 @@ from indicial.training.processes import divided, writes
 from indicial.training.watchers import Summary
 
 if TYPE_CHECKING:
-    from indicial.data.columns.codings import Coding
+    from indicial.data.codings import Coding
     from indicial.data.sources import Names
     from indicial.data.tokenizers import Tokenizer
     from indicial.decode.answers import Answer
@@ -348,7 +348,7 @@ class Run:
 
     def codings(self) -> dict[str, Coding]:
         """How the cells of each input become numbers, of a run with several inputs."""
-        from indicial.data.columns.batches import load_codings
+        from indicial.data.column_rows import load_codings
 
         return load_codings(self.folder)
 

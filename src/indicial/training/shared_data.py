@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from indicial.data.columns.batches import Columns
-from indicial.data.columns.preparing import open_columns, prepare_columns
+from indicial.data.column_rows import Columns
 from indicial.data.corpus import Data
 from indicial.data.parts import checked_fraction
-from indicial.data.prepare import WORLD_SIZE, Cut, open_data, prepare_data
+from indicial.data.prepare_columns import open_columns, prepare_columns
+from indicial.data.prepare_text import WORLD_SIZE, Cut, open_data, prepare_data
 from indicial.data.questions import is_text, looked_up
 from indicial.data.sources import is_gone
 from indicial.data.store import find

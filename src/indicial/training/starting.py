@@ -28,10 +28,10 @@ import torch
 
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import parameters, size_names
-from indicial.data.columns.batches import Columns, Variation
-from indicial.data.columns.binding import named
+from indicial.data.binding import named
+from indicial.data.column_rows import Columns, Variation
 from indicial.data.corpus import Data
-from indicial.data.prepare import Cut
+from indicial.data.prepare_text import Cut
 from indicial.data.questions import NAMES as QUESTIONS
 from indicial.data.questions import as_read
 from indicial.notation.parse import canonical_name

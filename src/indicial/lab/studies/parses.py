@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from indicial.data.columns.codings import UNKNOWN
-from indicial.data.columns.treebanks import likeliest_tree, written
+from indicial.data.codings import UNKNOWN
+from indicial.data.treebanks import likeliest_tree, written
 from indicial.inspect.pictures import Link, arcs_figure, arcs_text, save
 from indicial.lab.studies.relations import (
     ALL,

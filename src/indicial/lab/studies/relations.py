@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from indicial.data.columns.binding import TEXT, UNITS
-from indicial.data.columns.codings import Text
-from indicial.data.columns.tables import open_table
-from indicial.data.columns.treebanks import Sentence, likeliest_tree, sentences
+from indicial.data.binding import TEXT, UNITS
+from indicial.data.codings import Text
+from indicial.data.tables import open_table
+from indicial.data.treebanks import Sentence, likeliest_tree, sentences
 from indicial.inspect.structures import weights_of
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of

@@ -17,12 +17,11 @@ import numpy as np
 import pytest
 from PIL import Image as Pictures
 
-from indicial.data import documents
-from indicial.data.columns import codings, tables
-from indicial.data.columns.binding import File
-from indicial.data.columns.codings import Image, Label, Numbers, Places, Refused
-from indicial.data.columns.learning import picture_size
-from indicial.data.columns.tables import Bad, open_table
+from indicial.data import codings, documents, tables
+from indicial.data.binding import File
+from indicial.data.codings import Image, Label, Numbers, Places, Refused
+from indicial.data.learning import picture_size
+from indicial.data.tables import Bad, open_table
 from indicial.program.messages import IndicialError
 from tests.fuzz import tables as tables_fuzz
 

@@ -21,15 +21,15 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from indicial.data.columns.batches import Columns, Held, Part, load_codings, save_codings
-from indicial.data.columns.binding import IMAGE, Bound, File, Row, Slot, bind
-from indicial.data.columns.codings import Coding, Refused
-from indicial.data.columns.learning import Wishes, learn
-from indicial.data.columns.tables import Bad, Rows, Table
+from indicial.data.binding import IMAGE, Bound, File, Row, Slot, bind
+from indicial.data.codings import Coding, Refused
+from indicial.data.column_rows import Columns, Held, Part, load_codings, save_codings
 from indicial.data.corpus import open_array
-from indicial.data.prepare import COUNTS, FRACTION, Cut, reported
+from indicial.data.learning import Wishes, learn
+from indicial.data.prepare_text import COUNTS, FRACTION, Cut, reported
 from indicial.data.split import MARKS, mark
 from indicial.data.store import checksums, stored
+from indicial.data.tables import Bad, Rows, Table
 from indicial.data.tokenizers import Ints
 from indicial.data.world import Phrasebook, Scenes, tables, world_table
 from indicial.program.messages import IndicialError

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
-from indicial.data.columns.binding import File
+from indicial.data.binding import File
 from indicial.data.tokenizers import EOS, Ints, Tokenizer, tokenizer_of, visible
 from indicial.program.messages import IndicialError
 

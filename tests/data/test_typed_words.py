@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indicial.data.columns.treebanks import words_of, written
+from indicial.data.treebanks import words_of, written
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from indicial.data.columns.binding import (
+from indicial.data.binding import (
     IMAGE,
     LABEL,
     NUMBERS,
@@ -24,7 +24,7 @@ from indicial.data.columns.binding import (
     Row,
     Slot,
 )
-from indicial.data.columns.codings import (
+from indicial.data.codings import (
     Coding,
     Image,
     Label,
@@ -41,10 +41,10 @@ from indicial.data.columns.codings import (
     opened_picture,
     parts_of,
 )
-from indicial.data.columns.tables import Bad
-from indicial.data.columns.treebanks import is_tree
-from indicial.data.prepare import SAMPLE, Cut
+from indicial.data.prepare_text import SAMPLE, Cut
+from indicial.data.tables import Bad
 from indicial.data.tokenizers import Ints, Tokenizer, make_tokenizer
+from indicial.data.treebanks import is_tree
 from indicial.program.messages import IndicialError
 
 ORIENTATION = 0x0112

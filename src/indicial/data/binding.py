@@ -34,7 +34,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from indicial.data.columns.tables import (
+from indicial.data.tables import (
     LINE,
     Arrays,
     Bad,

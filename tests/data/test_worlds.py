@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from indicial.data.columns.binding import slots
-from indicial.data.columns.preparing import made_parts, prepare_columns
+from indicial.data.binding import slots
+from indicial.data.prepare_columns import made_parts, prepare_columns
 from indicial.data.sources import is_gone, open_source
 from indicial.data.world import world_table
 from indicial.library.loading import load

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from indicial.data.columns.batches import load_codings
-from indicial.data.columns.binding import Slot, bind, slots
-from indicial.data.columns.codings import Text, Units
-from indicial.data.columns.preparing import prepare_columns
+from indicial.data.binding import Slot, bind, slots
+from indicial.data.codings import Text, Units
+from indicial.data.column_rows import load_codings
+from indicial.data.prepare_columns import prepare_columns
 from indicial.library.loading import load
 from indicial.program.messages import IndicialError
 from indicial.training.shared_data import find_again

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from indicial.data.columns.batches import Buckets, in_order, padding
+from indicial.data.column_rows import Buckets, in_order, padding
 
 
 def lengths(rows: int) -> dict[str, np.ndarray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from indicial.data.columns.batches import ASIS, Variation
+from indicial.data.column_rows import ASIS, Variation
 
 PICTURES = np.random.default_rng(0).integers(0, 256, (64, 9, 11, 3), np.uint8)
 

@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from indicial.data.columns.binding import Slot
-from indicial.data.columns.codings import Coding, coding_of
+from indicial.data.binding import Slot
+from indicial.data.codings import Coding, coding_of
 from indicial.data.corpus import key, shuffled
 from indicial.data.tokenizers import Ints
 from indicial.program.inputs import json_of, plain_bytes

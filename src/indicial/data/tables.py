@@ -31,7 +31,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from indicial.data.columns import treebanks
+from indicial.data import treebanks
 from indicial.data.documents import FIELD_MOST, OVER, File, kind_of, lines_of, separator, twice_in
 from indicial.data.sources import missing
 from indicial.data.world import tables

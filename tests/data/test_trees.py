@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indicial.data.columns.treebanks import cycle, is_tree, likeliest_tree
+from indicial.data.treebanks import cycle, is_tree, likeliest_tree
 
 
 def leads_to_one_root(heads: tuple[int, ...]) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from indicial.data.corpus import Corpus, Data, Rows
-from indicial.data.prepare import Cut, prepare_data
+from indicial.data.prepare_text import Cut, prepare_data
 from indicial.data.tokenizers import Tokenizer
 from indicial.data.world import world
 from indicial.program.messages import IndicialError
@@ -169,7 +169,7 @@ def test_large_texts_get_bpe() -> None:
 
 def test_bpe_is_learned_from_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of so large a text that every second document is looked at."""
-    monkeypatch.setattr("indicial.data.prepare.SAMPLE", 1000)
+    monkeypatch.setattr("indicial.data.prepare_text.SAMPLE", 1000)
     lines = "\n".join(f"even {n}" if n % 2 else f"odd {n}" for n in range(300))
     data = prepare_data([write("a.txt", lines)], documents="lines", tokens="bpe")
     train, validation = both(data)
@@ -228,7 +228,7 @@ def test_files_have_no_entropy() -> None:
 def test_the_work_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
     write("a.txt", TEXT)
     first = prepare_data(["a.txt"])
-    monkeypatch.setattr("indicial.data.prepare.write_tokens", None)  # would fail
+    monkeypatch.setattr("indicial.data.prepare_text.write_tokens", None)  # would fail
     again = prepare_data(["a.txt"])
     assert again.description == first.description
     assert np.array_equal(again.train.tokens, first.train.tokens)
@@ -259,7 +259,7 @@ def test_damaged_tokens_are_made_anew(here: Path) -> None:
 def test_another_process_gets_the_same() -> None:
     data = prepare_data([write("a.txt", TEXT)], documents="lines", tokens="bpe", cache=Path("c1"))
     code = (
-        "from pathlib import Path; from indicial.data.prepare import prepare_data\n"
+        "from pathlib import Path; from indicial.data.prepare_text import prepare_data\n"
         "data = prepare_data(['a.txt'], documents='lines', tokens='bpe', cache=Path('c2'))\n"
         "print(data.train.digest, data.validation.digest)"
     )
@@ -271,7 +271,7 @@ def test_another_process_gets_the_same() -> None:
 
 def test_a_file_that_changes_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     write("a.txt", TEXT)
-    from indicial.data import prepare as making
+    from indicial.data import prepare_text as making
 
     def meanwhile(*arguments: object) -> object:
         write("a.txt", TEXT[:-1])
@@ -284,7 +284,7 @@ def test_a_file_that_changes_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indicial.data.prepare.EVERY", -1.0)
+    monkeypatch.setattr("indicial.data.prepare_text.EVERY", -1.0)
     heard: list[str] = []
     prepare_data([write("a.txt", TEXT)], tell=heard.append)
     assert heard[0].startswith("reading a.txt: 0.0 million characters")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from indicial.data.columns.tables import Bad, open_table
+from indicial.data.tables import Bad, open_table
 from indicial.program.messages import IndicialError
 
 CONLLU = """# sent_id = 1

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indicial.data.columns.treebanks import Fault, Sentence, sentences, written
+from indicial.data.treebanks import Fault, Sentence, sentences, written
 
 GOOD = ["# text = a b", "1 a _ X _ _ 2 det _ _", "2 b _ Y _ _ 0 root _ _", ""]
 
