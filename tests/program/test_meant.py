@@ -578,6 +578,36 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"M": 2, "K": 2, "β": 2},
         2,
     ),
+    "a regression": (
+        r"Y = X\beta + \epsilon, \quad \epsilon \sim N(0, \sigma^2 I)",
+        {"Y": 1, "X": 2, "β": 1, "ε": 1, "σ": 0},
+        1,
+    ),
+    "a matrix that tells a name apart": (
+        r"\hat{\beta}_W = (X^T W X)^{-1} X^T W Y",
+        {"β̂_W": 1, "X": 2, "W": 2, "Y": 1},
+        5,
+    ),
+    "sizes in brackets": (
+        r"M = L \circ C B^\top \in \mathbb{R}^{(T,T)}",
+        {"M": 2, "L": 2, "C": 2, "B": 2},
+        1,
+    ),
+    "a cross before weights": (
+        r"\mathbf{z}_t = \sigma(\mathbf{h}_{t-1} \times \mathbf{W}_h + \mathbf{x}_t \times \mathbf{W}_x)",
+        {"z": 2, "h": 2, "W_h": 2, "x": 2, "W_x": 2},
+        2,
+    ),
+    "a discount among steps that stand above": (
+        r"x^{k+1} = x^k - \frac{\eta}{1-\beta^k} \mathbf{m}^k",
+        {"x": 2, "x_0": 1, "η": 0, "β": 0, "m": 2},
+        0,
+    ),
+    "sizes with signs between them": (
+        r"\text{bytes} = 4 \cdot B \cdot H \cdot V \cdot K",
+        {"bytes": 0, "B": 0, "H": 0, "V": 0, "K": 0},
+        0,
+    ),
     "a cosine": (
         r"c = \frac{A \cdot B}{\|A\| \|B\|}",
         {"c": 0, "A": 1, "B": 1},
@@ -855,6 +885,14 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "a capital as a number": (r"M(t) = M_0 \cdot e^{-t/\tau}", "no reading of it is likely"),
     "a transpose that is missing": (
         r"S_t = S_{t-1} + \beta_t k_t (v_t - k_t^\top S_{t-1})", "no reading of it is likely",
+    ),
+    "a draw that nothing reads": (r"X \sim N(0, I)", "what it draws"),
+    "a word for a function": (
+        r"\text{WordEmbedding}(w) = \text{LookupTable}(w)", "nothing here defines",
+    ),
+    "a projection": (r"x_{k+1} = \pi_C \left( x_k - \alpha_k g_k \right)", "call or a product"),
+    "a capital that fits as a column": (
+        r"\alpha = \sigma(W_1 \cdot \text{ReLU}(W_e \cdot E + W_d \cdot D + b))", "like a matrix",
     ),
     "a score, or several": (
         r"\text{Score}(h_t, q) = V^\top \tanh(W_h h_t + W_q q)", "may be a number or a column",
@@ -1311,9 +1349,40 @@ def test_a_width_beside_weights_of_layers(tmp_path: Path) -> None:
     assert {*map(str, size.axes)} == {*"OWKPS"} and all(n == {0} for n in size.axes.values())
 
 
-def test_a_recurrence_that_begins_at_its_end_is_left_outside(tmp_path: Path) -> None:
-    _, step = readings(tmp_path, r"\beta_T(j) = 1", r"\beta_t(j) = \sum_i a_{ji} \beta_{t+1}(i)")
-    assert not step.computed and "last step" in step.skipped[0].reason
+def test_a_recurrence_may_begin_at_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "notes.md"
+    step = r"\beta_t(j) = \sum_i a_{ji} \beta_{t+1}(i)"
+    path.write_text(f"$$\\beta_T(j) = 1$$\n\n$${step}$$\n")
+    (found,) = load_document(path)
+    matrix = np.array([[0.5, 0.25], [0.0, 1.0]])
+    beta = found.interpret({"a": matrix}, {"a": matrix}, sizes={"T": 3})["β"]
+    once = matrix.sum(axis=1)
+    assert np.allclose(beta, [matrix @ once, once, np.ones(2)])
+
+
+def test_a_letter_that_counts_is_bound_or_in_doubt(tmp_path: Path) -> None:
+    """The j of `ψ_t(j)` is an index, whatever stands beside it, and never the first element."""
+    _, best = readings(
+        tmp_path,
+        r"E_{t,k} = W_k h_t + b_k",
+        r"\psi_t(j) = \arg\max_i [\delta_{t-1}(i) + T_{i,j}]",
+    )
+    assert best.axes == {"ψ": {2}, "δ": {2}, "T": {2}}
+
+
+def test_a_step_of_prose_holds_for_all_that_it_numbers(tmp_path: Path) -> None:
+    (found,) = readings(tmp_path, r"\mathbf q_m^\top \mathbf k_n = \mathbf x_m^\top W \mathbf x_n")
+    assert not found.skipped and found.axes == {"q": {2}, "k": {2}, "x": {2}, "W": {2}}
+
+
+def test_an_equation_that_is_not_read_shows_how_names_are_numbered(tmp_path: Path) -> None:
+    """The T of `δ_T` is the last t, though what defines δ_t is left outside."""
+    _, last = readings(
+        tmp_path,
+        r"\delta_t(j) = \max_{i \in \mathcal{Y}} [\delta_{t-1}(i) + T_{i,j}]",
+        r"\hat y = \max_j \delta_T(j)",
+    )
+    assert last.axes["δ"] == {2}
 
 
 def test_what_is_declared_is_no_parameter(tmp_path: Path) -> None:

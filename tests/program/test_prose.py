@@ -438,7 +438,7 @@ def test_a_letter_with_a_hat_is_like_the_letter(tmp_path: Path) -> None:
         ),
         (
             r"x_t = x_{t-1} + \epsilon, \quad \epsilon \sim \mathcal N(0, \sigma^2 I)",
-            {"x": 1, "ε": 0},
+            {"x": 2, "ε": 1},
         ),
     ],
 )

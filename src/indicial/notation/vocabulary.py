@@ -17,6 +17,10 @@ GIVEN = "given"
 TOLD = "told"
 """So do words: "the weight matrix $W$"; the domain is the word."""
 
+SEEN = "seen"
+"""So does the left side of an equation that is not read: the t of `δ_t = …` numbers steps. Behind it stand
+the letters that number something, in brackets."""
+
 STATISTICS = ("mean", "std", "variance", "probability", "max", "min")
 """What a claim says of many draws, before `of`."""
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.program.doubts import indexed
-from indicial.program.names.letters import GROUPS, LAST, is_capital
+from indicial.program.names.letters import COUNTING, GROUPS, LAST, is_capital
 from indicial.program.names.naming import ACTIVATIONS, FUNCTION_LETTERS, activates, maps
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Outline
@@ -30,6 +30,8 @@ from indicial.program.vectors.labels import SELDOM_MATRICES, SHORTEST_WORD, runs
 from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, in_scripts, is_ones
 
 TOP = s.Name("T")
+OPERATORS = frozenset("πΠΦΨΓ𝒫")
+"""Letters of projections and maps, before brackets."""
 
 
 def foreign(statement: s.Statement, outline: Outline) -> str:
@@ -40,6 +42,8 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
     names = statement.every(s.Name)
     if any(map(is_ones, statement.every(s.Number))) and "bold" not in [n.font for n in names]:
         return "it uses a vector of ones"
+    if statement.draws and not _is_read(statement.left, outline):
+        return "nothing here is computed from what it draws"
     if not {"∂", "∇"}.isdisjoint([n.base for n in names]):
         return ""  # it speaks about the others, which are read without it
     labels = in_scripts(statement) - _exponents(nodes)
@@ -71,7 +75,16 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
                 continue
             if reason := opaque(use, outline) if not indexed(statement) and not drawn else "":
                 return reason
+        for call in side.every(s.Call) if not indexed(statement) and not drawn else ():
+            if reason := _no_table(call, outline):
+                return reason
     return _word(statement, outline)
+
+
+def _is_read(name: s.Expression, outline: Outline) -> bool:
+    """The ε of `ε ~ N(0, I)` beside `z = μ + σ ⊙ ε`."""
+    sides = (st.sides for st in outline.statements if isinstance(st, s.Equation) and not st.draws)
+    return any(name in side.walk() for some in sides for side in some)
 
 
 def _is_slope(call: s.Call, equation: s.Equation) -> bool:
@@ -274,8 +287,26 @@ def opaque(use: Use, outline: Outline) -> str:
     if use.call is None or use.call.function in outline.heads:
         return ""  # `RMS(a) = …`: what stands on a left side is no product
     nested = isinstance(use.call.arguments[0], s.Call) if use.call.arguments else False
+    if key not in outline.bare and use.call.function.base in OPERATORS and use.kind == "factor":
+        return f"{key}(…) may be a call or a product"
     if use.kind == "factor" and (nested or key not in outline.bare) and _atom(use.call):
         return f"{key}(…) may be a call or a product"
+    return ""
+
+
+def _no_table(call: s.Call, outline: Outline) -> str:
+    """`doc(w)`, `t_k(y_i, x)`: why round brackets that could hold indices hold arguments."""
+    use = outline.use(call)
+    if use is None or use.kind != "tensor" or call.function in outline.heads:
+        return ""
+    key, numbering = use.reference.key, _numbering(outline)
+    places = len(call.arguments) + len(call.function.sub)
+    if len(call.word) > 1 and key not in outline.defined and places < 2:
+        return f"{key} is a function that nothing here defines"  # but `trans(c', c)` is a table
+    for argument in call.arguments:
+        letter = isinstance(argument, s.Name) and argument.bare and argument.base not in COUNTING
+        if letter and argument not in numbering and len(call.arguments) > 1:
+            return f"{unicode(argument)} is an argument here, and no index"
     return ""
 
 

@@ -28,7 +28,9 @@ TIME = s.Name("t")
 def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
     """A statement of prose, as it is meant; `sketch` is of all that stand with it."""
     named = without_arguments(without_names(statement, sketch), sketch)
-    return summed(bound_apart(by_number(at_time(exponentials(named, sketch)))), prose=True)
+    return summed(
+        bound_apart(by_number(at_time(discounts(exponentials(named, sketch))))), prose=True
+    )
 
 
 def exponentials(statement: s.Statement, outline: Outline) -> s.Statement:
@@ -45,6 +47,25 @@ def exponentials(statement: s.Statement, outline: Outline) -> s.Statement:
                 if not plain and not isinstance(power, s.Group | s.Star):
                     name = s.Name("exp", span=node.span)
                     return s.Call(name, (power.rebuild(change),), span=node.span)
+        return node.rebuild(change)
+
+    return statement.rebuild(change)
+
+
+def discounts(statement: s.Statement) -> s.Statement:
+    """The `1 - β^k` of an optimiser, whatever else has a k above it: nobody numbers discounts there."""
+    if not any(n.sup and "α" <= n.base <= "ω" for n in statement.every(s.Name)):
+        return statement
+
+    def change(node: s.Expression) -> s.Expression:
+        match node:
+            case s.Add(
+                terms=(s.Number(text="1") as one, s.Negative(body=s.Name() as name) as less)
+            ):
+                greek = "α" <= name.base <= "ω" and not name.accents
+                if greek and len(name.sup) == 1 and index_name(s.inner(name.sup[0])) is not None:
+                    power = s.Power(replace(name, sup=()), s.inner(name.sup[0]), span=name.span)
+                    return replace(node, terms=(one, replace(less, body=power)))
         return node.rebuild(change)
 
     return statement.rebuild(change)

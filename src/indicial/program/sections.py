@@ -171,7 +171,7 @@ def divide(blocks: Iterable[Block]) -> list[Part]:
     sections: list[tuple[list[Part], list[s.Declaration]]] = []
     home: dict[int, Block] = {}
     for (title, level), group in groupby(blocks, key=lambda block: (block.title, block.level)):
-        together = _without_ends(_told_apart(list(group)))
+        together = _with_ends(_told_apart(list(group)))
         home |= {id(st): block for block in together for st in block.statements}
         found = [replace(p, level=level) for p in _divide_section(title, together)]
         parts += found
@@ -242,36 +242,50 @@ def _told_apart(blocks: list[Block]) -> list[Block]:
 ZERO = s.Number("0")
 
 
-def _without_ends(blocks: list[Block]) -> list[Block]:
-    """A recurrence that is begun at its last step, `β_T = 1` and `β_t = a β_{t+1}`, is left outside.
-
-    Read without the other, which is about another name by its letter, it would begin with 0.
-    """
+def _with_ends(blocks: list[Block]) -> list[Block]:
+    """`β_T = 1`, `β_t = a β_{t+1}`: a recurrence that is begun at its last step, each with its guard."""
     prose = [st for block in blocks if not block.strict for st in block.statements]
-    equations = [st for st in prose if isinstance(st, s.Equation)]
-    steps = [(_step(st.sides[0]), st) for st in equations]
-    ends = {step for step, st in steps if step and step[1].isupper() and st.sides[-1] != ZERO}
-    if not ends:
+    equations = [st for st in prose if isinstance(st, s.Equation) and st.guard is None]
+    ends = {
+        (step[0], step[1].lower())
+        for st in equations
+        if (step := _step(st.left)) and step[1].isupper() and st.sides[-1] != ZERO
+    }
+    begun = {step for st in equations if (step := _step(st.left)) in ends and _looks_on(st, step)}
+    if not begun:
         return blocks
 
-    def begun(statement: s.Statement) -> bool:
+    def guarded(statement: s.Statement) -> s.Statement:
         step = _step(statement.left) if isinstance(statement, s.Equation) else None
-        if not isinstance(statement, s.Equation) or step is None or step[1].isupper():
-            return False
-        if (step[0], step[1].upper()) not in ends:
-            return False
-        later = (s.Add((s.Name(step[1]), s.Number("1"))),)
-        names = (n for side in statement.sides[1:] for n in side.every(s.Name))
-        return any(n.base == step[0] and n.sub == later for n in names)
+        if not isinstance(statement, s.Equation) or step is None or statement.guard is not None:
+            return statement
+        letter = s.Name(step[1].lower(), span=statement.span)
+        last = s.Add((s.Name(step[1].upper()), s.Negative(s.Number("1"))), span=statement.span)
+        if (step[0], letter.base) not in begun:
+            return statement
+        is_end = step[1].isupper()
 
-    def without(block: Block) -> Block:
-        out = [st for st in block.statements if not block.strict and begun(st)]
-        kept = [st for st in block.statements if st not in out]
-        reason = "it begins at its last step"
-        skipped = (*block.skipped, *(Skipped(st.span, reason) for st in out))
-        return replace(block, statements=kept, skipped=skipped) if out else block
+        def change(node: s.Expression) -> s.Expression:
+            if isinstance(node, s.Name) and node.sub == (s.Name(step[1]),):
+                return replace(node, sub=(letter,))
+            return node.rebuild(change)
 
-    return [without(block) for block in blocks]
+        sides = tuple(map(change, statement.sides)) if is_end else statement.sides
+        sign = "=" if is_end else "<"
+        guard = s.Comparison((letter, last), (sign,), span=statement.span)
+        return replace(statement, sides=sides, guard=guard)
+
+    return [
+        block if block.strict else replace(block, statements=list(map(guarded, block.statements)))
+        for block in blocks
+    ]
+
+
+def _looks_on(equation: s.Equation, step: tuple[str, str]) -> bool:
+    """Whether it reads at the next step what it defines: the β_{t+1} of `β_t = a β_{t+1}`."""
+    later = (s.Add((s.Name(step[1]), s.Number("1"))),)
+    names = (n for side in equation.sides[1:] for n in side.every(s.Name))
+    return any(n.base == step[0] and n.sub == later for n in names)
 
 
 def _step(left: s.Expression) -> tuple[str, str] | None:

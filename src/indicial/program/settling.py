@@ -13,9 +13,21 @@ from dataclasses import replace
 
 from indicial.notation.faults import Skipped
 from indicial.notation.source import Span
-from indicial.notation.syntax import Equation, Name, Statement
+from indicial.notation.syntax import (
+    Call,
+    Declaration,
+    Equation,
+    Expression,
+    Index,
+    Name,
+    Number,
+    Statement,
+    head,
+)
+from indicial.notation.vocabulary import SEEN
 from indicial.program.doubts import about, half_numbered, indexed
 from indicial.program.foreign import foreign
+from indicial.program.names.letters import COUNTING, live_letters
 from indicial.program.names.sorting import says_what
 from indicial.program.plainly import plainly
 from indicial.program.program import Program
@@ -99,6 +111,9 @@ def _attempt(part: Part, make: Make) -> tuple[Program | None, list[tuple[str, li
         ]
         unread = {skipped.span: skipped.reason for skipped in program.unread}
         doubts += [(unread[st.span], [st]) for st in prose if st.span in unread]
+        for key, span in program.analysis.outline.labels_taken:
+            guessed = [st for st in prose if span.within(st.span) and not indexed(st)]
+            doubts += [(f"nothing says what the {key} numbers", guessed)] if guessed else []
         return program, doubts
     except Exception:
         # Whatever an author writes, the other displays of the document are read.
@@ -158,5 +173,28 @@ def _without_foreign(part: Part, found: set[Statement]) -> Part:
     reasons = {
         id(s): reason for s in own if (reason := foreign(s, sketch) or half_numbered(s, sketch))
     }
-    found.update(s for s in own if id(s) in reasons)
-    return replace(part.without(reasons), borrowed=part.borrowed) if reasons else part
+    if not reasons:
+        return part
+    unread = [s for s in own if id(s) in reasons]
+    found.update(unread)
+    part = replace(part.without(reasons), borrowed=part.borrowed)
+    return replace(part, statements=[*part.statements, *filter(None, map(_seen, unread))])
+
+
+def _counts(argument: Expression) -> bool:
+    return isinstance(argument, Name) and argument.bare and argument.base in COUNTING
+
+
+def _seen(statement: Statement) -> Declaration | None:
+    """What an equation that is not read shows of the name on its left: its t numbers steps."""
+    left = statement.left
+    if left is None or not isinstance(head(left), Name):
+        return None
+    if isinstance(left, Call) and not all(map(_counts, left.arguments)):
+        left = left.function  # of `f_t(x)`
+    letters = {c for n in left.every(Name) for c in n.base} & live_letters(statement)
+    if not letters:
+        return None
+    places = tuple(Name(letter, span=left.span) for letter in sorted(letters))
+    numbered = Index(Number("0"), places, span=left.span)
+    return Declaration(SEEN, (left, numbered), span=statement.span)

@@ -15,6 +15,7 @@ from indicial.notation.source import Span
 from indicial.program import ir
 from indicial.program.lowering.context import RawTest, Term, merge
 from indicial.program.lowering.scope import Scope
+from indicial.program.names.letters import COUNTING
 from indicial.program.names.naming import Reference
 from indicial.program.names.occurrences import loose_letters
 
@@ -103,7 +104,9 @@ def _lower(
     for side in (*sides, *(extra or ())):
         loose.update(loose_letters(lowering.outline, side, set()))
     for key, name in loose.items():
-        known = key in lowering.index_keys or (kind != "step" and not _is_number(lowering, key))
+        # A step of prose holds for all of what it numbers: `q_m^⊤ k_n = x_m^⊤ R_{n-m} x_n`.
+        stated = kind != "step" or (lowering.context.document and name.base in COUNTING)
+        known = key in lowering.index_keys or (stated and not _is_number(lowering, key))
         if known and key not in lowering.outline.labels:
             variable = scope.bind(lowering.context, name)
             variable.free = True

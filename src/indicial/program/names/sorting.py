@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key, unicode
-from indicial.notation.vocabulary import GIVEN, SPACE, TOLD
+from indicial.notation.vocabulary import GIVEN, SEEN, SPACE, TOLD
 from indicial.program.messages import Messages
 from indicial.program.names.letters import GROUPS, family, index_name, is_capital, is_hole
 from indicial.program.names.naming import Naming
@@ -42,10 +42,10 @@ from indicial.program.names.uses import (
 
 def outline(statements: Iterable[s.Statement], messages: Messages, document: bool) -> Outline:
     """Sorts statements; what cannot be placed becomes a message."""
-    statements = tuple(st for st in statements if not says_what(st))
+    seen, statements = parted(statements)
     before = len(messages.items)
-    result = Outline(Naming(statements), document=document, statements=statements)
-    survey(statements, result)
+    result = Outline(Naming([*statements, *seen]), document=document, statements=statements)
+    survey([*statements, *seen], result)
     for statement in statements:
         if isinstance(statement, s.Declaration):
             _declare(statement, result, messages)
@@ -61,7 +61,19 @@ def outline(statements: Iterable[s.Statement], messages: Messages, document: boo
 
 def says_what(statement: s.Statement) -> bool:
     """What a sentence says of a name: `x ∈ ℝ^d` for vector style, a start that is given."""
-    return isinstance(statement, s.Declaration) and statement.keyword in (SPACE, GIVEN, TOLD)
+    said = (SPACE, GIVEN, TOLD, SEEN)
+    return isinstance(statement, s.Declaration) and statement.keyword in said
+
+
+def parted(
+    statements: Iterable[s.Statement],
+) -> tuple[list[s.Statement], tuple[s.Statement, ...]]:
+    """How names are written in equations that are not read; and all that a program is made of."""
+    statements = list(statements)
+    seen: list[s.Statement] = [
+        st for st in statements if isinstance(st, s.Declaration) and st.keyword == SEEN
+    ]
+    return seen, tuple(st for st in statements if not says_what(st))
 
 
 def _declare(statement: s.Declaration, result: Outline, messages: Messages) -> None:

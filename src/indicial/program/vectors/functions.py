@@ -145,6 +145,8 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
     inside = [a for c in calls if c.word not in BUILT_IN for a in c.arguments]
     asked = s.ids(a for a in inside if is_lone(a) or is_step(a))
     names = list(s.every(statements, s.Name))
+    asked |= s.ids(i for n in names for i in n.scripts if is_lone(i))  # nor is the j of `T_{ij}`
+    others = [n for n in names if id(n) not in asked]
     new: dict[s.Call, s.Name] = {}
     for statement in statements:
         left = statement.left
@@ -161,7 +163,6 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
         ):
             continue  # `cos(θ) = …` says something of θ; `σ(x) = sqrt(Σ_i …)` is no sigmoid
         written = [a for a in left.arguments if isinstance(a, s.Name)]
-        others = [n for n in s.every(statements, s.Name) if id(n) not in asked]
         bold = any(
             a.font == "bold" for a in written
         )  # then no other is an index: `ℒ(\\mathbf w, b)`

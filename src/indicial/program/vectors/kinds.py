@@ -31,6 +31,7 @@ from indicial.program.vectors.shapes import (
     ROW,
     Shape,
     diagonal,
+    dotted,
 )
 
 COUNTS = frozenset("dnmltijpNTLDJ")
@@ -41,6 +42,8 @@ GREEK_MATRICES = frozenset("ΣΛ")
 """Covariances and eigenvalues: matrices where nothing says otherwise."""
 WEIGHTS = frozenset("WU")
 """Letters of matrices that are learned; data stands before them in the convention of rows."""
+CAPITAL_COLUMNS = frozenset("Y")
+"""The one capital that is a column as often as not: what a regression is fitted to."""
 BIASES = frozenset("b")
 """Letters whose names are each like what they are added to, and not like each other."""
 FIGURES = (
@@ -73,6 +76,8 @@ class Seen:
     bold: bool = False
     product: bool = False
     """It stands beside another name in a product."""
+    letters: bool = False
+    """One of a letter: the X of `X β`, and not the C of `C tanh(x)`."""
     transposed: bool = False
     positions: set[str] = field(default_factory=set)
     """The letters that number its occurrences, other than the steps of time and layer."""
@@ -88,8 +93,8 @@ class Seen:
     """It stands in a cosine: the A and the B of `A · B / (‖A‖ ‖B‖)`."""
     figure: bool = False
     """It divides, as the N_k of `N_{k+1} / (M N_k)`, is divided by a letter, as the R of `n R T / V`,
-    is a score in a weighed sum, as those of `w_1 C_{style} + w_2 C_{light}`, or shares its word with
-    what it multiplies, as those of `R_{info} C_{info}`."""
+    is a score in a weighed sum, as those of `w_1 C_{style} + w_2 C_{light}`, shares its word with
+    what it multiplies, as those of `R_{info} C_{info}`, or is one of many sizes, `B · H · K`."""
     told: set[str] = field(default_factory=set)
     """What sentences say that it is."""
     biases: bool = False
@@ -120,9 +125,7 @@ class Kinds(Leaves):
         ends = (n.upper for n in s.every(statements, s.Reduction))
         self.sizes = {name_key(end) for end in ends if isinstance(end, s.Name)}
         self.sizes |= set(outline.sizes) | set(outline.labels) | index_letters(list(statements))
-        # The A of `A^⊤ U_A` tells names apart, and has a transpose.
-        turned = (s.inner(n.body) for n in s.every(statements, s.Transpose))
-        self.sizes -= {name_key(n) for n in turned if isinstance(n, s.Name)}
+        self.sizes -= _matrices_by_use(statements)
         bold = [n for n in s.every(statements, s.Name) if n.font == "bold"]
         self.in_bold = bool(bold)
         self.steps = set(_steps(statements))
@@ -254,13 +257,16 @@ class Kinds(Leaves):
                 seen.positions |= letters
 
     def _beside(self, product: s.Product) -> None:
-        factors = [f for f in product.factors if not isinstance(f, s.Number)]
+        factors = [f for f in product.factors if not isinstance(s.inner(f), s.Number)]
         names = [self._seen(f.body if isinstance(f, s.Transpose) else f) for f in factors]
         for number, seen in enumerate(names):
             others = [x for n, x in enumerate(names) if n != number]
-            if seen and any(x is None or not is_greek(x.letter) for x in others):
-                seen.product = True
-        if len(factors) > 1 and _labelled_alike(factors):
+            behind = {x.letter for x in names[number + 1 :] if x}
+            if seen and (behind & OFTEN_COLUMNS or any(map(_is_factor, others))):
+                seen.product = True  # `X β`, and not the L of `λ L`
+                named = sum(isinstance(s.inner(f), s.Name | s.Transpose) for f in factors)
+                seen.letters = seen.letters or named > 1
+        if len(factors) > 1 and (_labelled_alike(factors) or _counted(product, factors)):
             for seen in names:
                 if seen:
                     seen.figure = True
@@ -342,14 +348,16 @@ class Kinds(Leaves):
             return {NUMBER: 0.3, COLUMN: 2.5, ROW: 2.5 + row, MATRIX: 3}
         if seen.positions and seen.letter not in WEIGHTS:
             return {COLUMN: 0.8, ROW: 0.8 + row, MATRIX: 1.2, NUMBER: 2}
+        column = 1.5 if seen.letter in CAPITAL_COLUMNS else 3
         if seen.steps:
             return {MATRIX: 0.6, COLUMN: 1, ROW: 1 + row, NUMBER: 3}
         if seen.product or seen.transposed:
             number = 1.0 if seen.letter in COUNTS and not seen.transposed else 3.0
-            if seen.letter in WEIGHTS:
-                return {MATRIX: 0.5, NUMBER: 4.5, COLUMN: 4.5, ROW: 4.5 + row}
-            return {MATRIX: 0.5, NUMBER: number, COLUMN: 3, ROW: 3 + row}
-        return {NUMBER: 0.8, MATRIX: 1.2, COLUMN: 3, ROW: 3 + row}
+            if seen.letter in WEIGHTS:  # the W_k of `E_{tk} = W_k h_t` may be a row
+                column = 1.2 if seen.positions else 4.5
+                return {MATRIX: 0.5, NUMBER: 4.5, COLUMN: column, ROW: column + row}
+            return {MATRIX: 0.5, NUMBER: number, COLUMN: column, ROW: column + row}
+        return {NUMBER: 0.8, MATRIX: 1.2, COLUMN: column, ROW: column + row}
 
     def reason(self, variable: str) -> str:
         """Why a variable has the shape it has, in a few words."""
@@ -385,6 +393,20 @@ def is_greek(letter: str) -> bool:
     return "Α" <= letter[:1] <= "ω"
 
 
+def _matrices_by_use(statements: Sequence[s.Statement]) -> set[str]:
+    """The A of `A^⊤ U_A` and the W of `β_W = X^⊤ W y` tell names apart, and are matrices."""
+    parts = [s.inner(n.body) for n in s.every(statements, s.Transpose)]
+    for product in s.every(statements, s.Product):
+        if any(isinstance(f, s.Transpose) for f in product.factors):
+            parts += product.factors
+    return {name_key(n) for n in parts if isinstance(n, s.Name) and n.bare}
+
+
+def _is_factor(other: Seen | None) -> bool:
+    """Whether something that stands beside a matrix may be one, or a vector: no Greek letter, by habit."""
+    return other is None or not is_greek(other.letter)
+
+
 def _steps(statements: Sequence[s.Statement]) -> Iterator[str]:
     """The letters that are shifted in scripts: the t of `h_{t-1}`, the l of `h^{(l+1)}`."""
     yield from ("t", "τ")
@@ -396,6 +418,13 @@ def _steps(statements: Sequence[s.Statement]) -> Iterator[str]:
             rest = (t.body if isinstance(t, s.Negative) else t for t in inner.terms[1:])
             if all(isinstance(t, s.Number) for t in rest):  # not the i of `R_{i-j}`
                 yield name.base
+
+
+def _counted(product: s.Product, factors: Sequence[s.Expression]) -> bool:
+    """`4 · B · H · K`: three capitals or more with a sign between each two, as nobody writes matrices."""
+    letters = [f for f in factors if isinstance(f, s.Name) and f.bare and not f.font]
+    many = len(letters) == len(factors) > 2 and all(f.base.isupper() for f in letters)
+    return many and len(dotted(product)) >= len(factors) - 1
 
 
 def _labelled_alike(factors: Sequence[s.Expression]) -> bool:
@@ -436,7 +465,12 @@ _SIGNS = frozenset("+-*")
 
 
 def _split(item: s.Expression) -> list[s.Expression]:
-    """`2 h × d` has two sizes: a factor that no × stands before belongs to the one before it."""
+    """`2 h × d` has two sizes: a factor that no × stands before belongs to the one before it.
+
+    `(T, N)` has two as well.
+    """
+    if isinstance(item, s.TupleLiteral):
+        return list(item.items)
     if not isinstance(item, s.Product):
         return [item]
     found: list[list[s.Expression]] = [[item.factors[0]]]

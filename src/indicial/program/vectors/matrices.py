@@ -59,26 +59,12 @@ def _is_size(sub: tuple[s.Expression, ...]) -> bool:
     return bool(letters) and set(letters) <= set("nNdDmMpq")
 
 
-def drawn_one_by_one(statements: list[s.Statement], sketch: Outline) -> list[s.Statement]:
-    """`ε ~ N(0, σ^2 I)` of a number ε: its variance is σ^2."""
-    if not any(map(draws_with_identity, statements)) or not has_identity(statements, sketch):
-        return statements
-    return [_of_numbers(st) if draws_with_identity(st) else st for st in statements]
-
-
 def draws_with_identity(statement: s.Statement) -> TypeGuard[s.Equation]:
     """`ε ~ N(0, I)`."""
     if not isinstance(statement, s.Equation) or not statement.draws:
         return False
     right = statement.sides[1]
     return isinstance(right, s.Call) and any(map(multiple, right.arguments))
-
-
-def _of_numbers(statement: s.Equation) -> s.Statement:
-    left, right = statement.sides
-    assert isinstance(right, s.Call)
-    arguments = tuple(multiple(argument) or argument for argument in right.arguments)
-    return replace(statement, sides=(left, replace(right, arguments=arguments)))
 
 
 def multiple(node: s.Expression) -> s.Expression | None:

@@ -274,7 +274,8 @@ def _starred(node: s.Product) -> s.Expression:
         return node
     parts: list[list[s.Expression]] = [[node.factors[0]]]
     for one, two in zip(node.factors, node.factors[1:], strict=False):
-        weighs = isinstance(one, s.Name) and one.base in MATRICES  # `W * x` is what `W x` is
+        # `W * x` is what `W x` is, and `x_t × W` what `x_t W` is.
+        weighs = any(isinstance(f, s.Name) and f.base in MATRICES for f in (one, two))
         if (
             starred(one, two)
             and not weighs

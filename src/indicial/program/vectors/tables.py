@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from indicial.notation import syntax as s
 from indicial.program.names.letters import COUNTING
-from indicial.program.vectors.kinds import WEIGHTS, Kinds, is_greek
+from indicial.program.vectors.kinds import OFTEN_COLUMNS, WEIGHTS, Kinds, is_greek
 from indicial.program.vectors.leaves import JOINING, TRACE, Leaf, elementwise
 from indicial.program.vectors.shapes import (
     COLUMN,
@@ -402,7 +402,7 @@ class Tables:
         leaf = self.kinds.leaf(node)
         if leaf is None or leaf.capital is not False or self.kinds.fixed(leaf) is not None:
             return False
-        return not is_greek(leaf.letter) or leaf.letter == "θ"
+        return not is_greek(leaf.letter) or leaf.letter in OFTEN_COLUMNS
 
     def _factor(self, node: s.Expression) -> Table:
         """A factor; the `\\mathbf 1` of a product is a vector, of whatever size fits."""

@@ -21,23 +21,29 @@ from indicial.notation import syntax as s
 from indicial.notation.faults import Skipped
 from indicial.notation.printers import unicode
 from indicial.notation.source import Span
-from indicial.notation.vocabulary import SPACE, TOLD
+from indicial.notation.vocabulary import SEEN, SPACE, TOLD
 from indicial.program.messages import Message, Messages
 from indicial.program.names import inverses
 from indicial.program.names.letters import MATRICES
 from indicial.program.names.outline import DISTRIBUTIONS
-from indicial.program.names.sorting import outline, says_what
+from indicial.program.names.sorting import outline, parted
 from indicial.program.vectors import above, regular
 from indicial.program.vectors.conflicts import Conflicts, Outside
 from indicial.program.vectors.declared import Declared
 from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.emission import CLOSED, Emission, Open
 from indicial.program.vectors.functions import heads, unfolded
-from indicial.program.vectors.kinds import FAR, WEIGHTS, Kinds, values_of
+from indicial.program.vectors.kinds import (
+    CAPITAL_COLUMNS,
+    COUNTS,
+    FAR,
+    WEIGHTS,
+    Kinds,
+    values_of,
+)
 from indicial.program.vectors.labels import labelled
 from indicial.program.vectors.leaves import Leaf, full_counts
 from indicial.program.vectors.matrices import (
-    drawn_one_by_one,
     draws_with_identity,
     has_identity,
     multiple,
@@ -110,12 +116,12 @@ def rewrite(
     if document:
         statements = at_letters(above.beside_labels(bold_alike(statements)))
     turned = regular.transposed(exponentials(distributions(statements)))
-    if not in_vector_style(turned):
+    vectors = in_vector_style(turned) or (document and any(map(draws_with_identity, turned)))
+    if not vectors:
         statements = above.counted(statements) if document else statements
-        plain = [st for st in statements if not says_what(st)]
-        if document and any(map(draws_with_identity, plain)):
-            plain = drawn_one_by_one(plain, outline(plain, Messages(), document))
-        return Rewritten(without_bare_matrices(plain, messages, document, skipped))
+        seen, plain = parted(statements)
+        kept = without_bare_matrices(list(plain), messages, document, skipped)
+        return Rewritten([*kept, *seen])
     turned = spelt_out(turned)
     rewriting = _begun(turned, messages, document, skipped, prose)
     elementwise = juxtaposed(turned, beside=True)
@@ -302,19 +308,16 @@ class _Rewriting:
             self.skipped.append(Skipped(statement.span, doubtful[0].text))
             return None
         self.messages.items += said.items
+        if found is not None and not said.items and self._shrunk(statement, (COLUMN, ROW)):
+            return None
         return found
 
     def _in_doubt(self, statement: s.Statement) -> bool:
         """Two readings that are about as likely: neither is taken, and both are shown."""
         kinds = self.kinds
         leaves = [found for found in kinds.leaves(statement) if kinds.fixed(found[0]) is None]
-        for leaf, _ in leaves if self.document else ():
-            bold = leaf.base.font == "bold" and leaf.capital and not leaf.base.sub
-            number = kinds.shape_of(leaf) == NUMBER and leaf.key not in kinds.declared
-            if number and (bold or self._weighs(leaf)):
-                text = f"{leaf.key} is written like a matrix, and fits as a number only"
-                self.skipped.append(Skipped(statement.span, text))
-                return True
+        if self._shrunk(statement, (NUMBER,)):
+            return True
         # Where nothing fits at all there may be a slip, which is told if it is certain.
         if statement.span in self.prose and ODD <= self._oddness(statement) < IMPOSSIBLE:
             text = f"no reading of it is likely; the nearest is {self._read_so(statement, {})}"
@@ -357,12 +360,37 @@ class _Rewriting:
                 found.append(strain if strain >= 4 else 0)
         return max(found, default=0)
 
-    def _weighs(self, leaf: Leaf) -> bool:
-        """The U_r of `W_z x + U_z h` and `[x, r U_r]`: one weight beside others that are matrices."""
+    def _shrunk(self, statement: s.Statement, shapes: tuple[Shape, ...]) -> bool:
+        """Whether one of these shapes was all that fits a name that is written like a matrix."""
+        for leaf, _ in self.kinds.leaves(statement) if self.document else ():
+            shape = self.kinds.shape_of(leaf)
+            chosen = shape in shapes and self.kinds.fixed(leaf) is None
+            if chosen and self._like_a_matrix(leaf, shape):
+                text = f"{leaf.key} is written like a matrix, and fits as a {KINDS[shape]} only"
+                self.skipped.append(Skipped(statement.span, text))
+                return True
+        return False
+
+    def _like_a_matrix(self, leaf: Leaf, shape: Shape) -> bool:
+        """The X of `y = X β`, the U_r of `[x, r U_r]`: capitals that multiply something are matrices.
+
+        Not sizes, what a text calls otherwise, scores and losses (`figure`), and the Y of a regression.
+        """
         seen = self.kinds.seen[self.kinds.variable(leaf)]
-        if seen.letter not in WEIGHTS or not seen.product or seen.most:
+        if (
+            not leaf.capital
+            or leaf.key in self.kinds.declared
+            or seen.told
+            or seen.figure
+            or seen.compared
+        ):
             return False
-        return MATRIX in self.kinds.chosen.values()
+        if shape == NUMBER and leaf.base.font == "bold" and not leaf.base.sub:
+            return True
+        if seen.most or not (seen.letters or seen.transposed) or not leaf.letter.isascii():
+            return False
+        usual = COUNTS if shape == NUMBER else CAPITAL_COLUMNS
+        return leaf.letter not in usual and leaf.base.font != "bold"
 
     def _read_so(self, statement: s.Statement, given: dict[str, Shape]) -> str:
         """A statement in index notation, in one reading or another."""
@@ -519,7 +547,7 @@ class _Rewriting:
 
     def _declaration(self, statement: s.Declaration) -> list[s.Statement]:
         """Vectors that nothing defines are inputs, matrices parameters."""
-        if statement.keyword in (SPACE, TOLD):
+        if statement.keyword in (SEEN, SPACE, TOLD):
             return []
         if statement.keyword == "constant":
             return [replace(statement, items=tuple(self._full(item) for item in statement.items))]
