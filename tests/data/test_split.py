@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indicial.data.documents import Piece
+from indicial.data.parts import Chosen, Cut, Numbered, split, survey
 from indicial.data.sources import Source
-from indicial.data.split import Chosen, Cut, Numbered, split, survey
 from indicial.program.messages import IndicialError
 
 

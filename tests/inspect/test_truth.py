@@ -17,7 +17,7 @@ from indicial.data.world.phrasebook import AlignmentScore, read_links
 from indicial.inspect.attention import Look, Side, attend
 from indicial.inspect.attention_views import draw_on_picture, lit, picture_blocks
 from indicial.inspect.subjects import column_subject
-from indicial.inspect.truth import Said, by_length, true_of, truth_page
+from indicial.inspect.truth import true_of, truth_page
 from indicial.program.messages import IndicialError
 from indicial.training.run import Run
 
@@ -110,11 +110,6 @@ def test_a_run_on_other_data_has_no_truth(runs: dict[str, Path], monkeypatch: An
         true_of(run)
     with pytest.raises(IndicialError, match="--row is for the rows of a built-in world"):
         column_subject(run, {}, row=0)
-
-
-def test_right_ones_are_counted_by_length() -> None:
-    said = [Said({"w": "a " * n}, "", n % 2 == 0) for n in (1, 4, 5, 6, 8, 9)]
-    assert by_length(said) == {"1-4": (1, 2), "5-8": (2, 3), "9-12": (0, 1)}
 
 
 # ---------------------------------------------------------------------- what is read

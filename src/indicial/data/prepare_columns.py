@@ -21,13 +21,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from indicial.data.binding import IMAGE, Bound, File, Row, Slot, bind
+from indicial.data.binding import IMAGE, Bound, File, Row, Slot, bind, uneven
 from indicial.data.codings import Coding, Refused
 from indicial.data.column_rows import Columns, Held, Part, load_codings, save_codings
 from indicial.data.corpus import open_array
 from indicial.data.learning import Wishes, learn
+from indicial.data.parts import MARKS, mark
 from indicial.data.prepare_text import COUNTS, FRACTION, Cut, reported
-from indicial.data.split import MARKS, mark
 from indicial.data.store import checksums, stored
 from indicial.data.tables import Bad, Rows, Table
 from indicial.data.tokenizers import Ints
@@ -341,17 +341,15 @@ def _write(
     ]
     try:
         for where, cells in rows:
-            why = cells.why if isinstance(cells, Bad) else None
-            values: list[Any] = []
-            if not isinstance(cells, Bad):
-                why = _encoded(columns, cells, values)
-            if why is not None:
+            try:
+                values = _encoded(columns, cells)
+            except Refused as why:
                 found.left_out += 1
                 if len(found.bad) < TOLD:
                     found.bad.append(f"{where}: {why}")
                 continue
-            for column, value in zip(columns, values, strict=True):
-                column.add(value)
+            for column in columns:
+                column.add(values[column.slot.name])
             found.rows += 1
     finally:
         for column in columns:
@@ -360,22 +358,20 @@ def _write(
     return found
 
 
-def _encoded(columns: Sequence[_Column], cells: Mapping[str, Any], values: list[Any]) -> str | None:
-    """Puts what each column reads into `values`; why it cannot be, if so."""
-    lengths: dict[str, tuple[str, int]] = {}
+def _encoded(columns: Sequence[_Column], cells: Mapping[str, Any] | Bad) -> dict[str, Any]:
+    """What each column reads of a row; `Refused` says why it cannot be read."""
+    if isinstance(cells, Bad):
+        raise Refused(cells.why)
+    values: dict[str, Any] = {}
     for column in columns:
         name = column.slot.name
         try:
-            value = column.read(cells[name])
+            values[name] = column.read(cells[name])
         except Refused as error:
-            return f"{name}: {error}"
-        size = column.slot.length
-        if size is not None:
-            other, length = lengths.setdefault(size, (name, len(value)))
-            if length != len(value):
-                return f"{other} has {length} places, and {name} has {len(value)}"
-        values.append(value)
-    return None
+            raise Refused(f"{name}: {error}") from None
+    if why := uneven([column.slot for column in columns], values):
+        raise Refused(why)
+    return values
 
 
 class _Column:

@@ -31,9 +31,8 @@ import numpy as np
 
 from indicial.data.corpus import Corpus, Data, token_type
 from indicial.data.documents import Piece
-from indicial.data.parts import Parts, find_parts
+from indicial.data.parts import Parts, find_parts, survey
 from indicial.data.sources import Sentences, Source
-from indicial.data.split import survey
 from indicial.data.store import checksums, stored
 from indicial.data.tokenizers import (
     EOS,

@@ -35,7 +35,6 @@ from typing import Any
 from indicial.data.binding import Row, Slot, Strand, named, open_by
 from indicial.data.documents import File, Piece, kind_of
 from indicial.data.sources import Files, Source, open_source
-from indicial.data.split import split
 from indicial.data.tables import Bad, Cells, Rows, Table
 from indicial.data.tokenizers import MARK
 from indicial.data.world import World
@@ -110,12 +109,6 @@ class Together(Source):
 
     def stamp(self) -> object:
         return [source.stamp() for source in self.sources]
-
-    def split(self, fraction: float, seed: int) -> tuple[Source, Source, str]:
-        """Some of the questions are kept back; what a text says must be read to be known."""
-        assert self.asked is not None
-        train, validation, how = split(self.asked, fraction, seed)
-        return Together(self.texts, train), validation, how.replace("documents", "questions")
 
 
 def open_together(

@@ -133,19 +133,6 @@ class Comparison:
         products = [part.sentence(self.names, count) for part in self.parts]
         return [*products, *self._text_sentences()]
 
-    def factor_sentences(self) -> Iterator[str]:
-        """Where the factors mislead: they look different, and their products do not."""
-        for role, product in (("query", "scores"), ("key", "scores"), ("value", "values")):
-            name = self.circuits[0].factors[role]
-            one, other = self.one.arrays[name], self.other.arrays[name]
-            found = cosine(one, other) if one.shape == other.shape else None
-            whole = cosine(getattr(self.circuits[0], product), getattr(self.circuits[1], product))
-            if found is not None and whole is not None and whole >= SAME and found < ALIKE:
-                yield (
-                    f"{name} itself looks different (cosine {found:.3f}) though the {product} do "
-                    f"not ({whole:.3f}): what {role} and the other factor share is free."
-                )
-
     def reasons(self, task: str | Task) -> list[Reason]:
         """What each difference does, on every case of a task (`reasons.py`)."""
         from indicial.designs.reasons import reasons

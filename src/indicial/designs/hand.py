@@ -117,9 +117,6 @@ def _tokens(count: int, positions: int) -> Array:
 HAND = {"content": _content, "position": _position, "unique": _unique}
 
 
-Named = str | os.PathLike[str] | Design | Run
-
-
 def named_design(word: str | os.PathLike[str]) -> Design | None:
     """A design by its file or by its name; None for what is a run, a model or nothing known."""
     path = Path(word)

@@ -12,7 +12,6 @@ several heads, each by itself.
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,11 +54,6 @@ class Said:
     right: bool
     why: str = ""
     """What is wrong with it, where that is known."""
-
-    @property
-    def length(self) -> int:
-        """Words of what was to be said."""
-        return len(str(self.row["w"]).split())
 
 
 @dataclass(frozen=True)
@@ -226,16 +220,6 @@ def _score(
     assert isinstance(pointing, PointingScore)
     things = said.row["objects"]
     pointing.add(weights, judge(said.text, things).meant, owners(things))
-
-
-def by_length(said: Sequence[Said], width: int = 4) -> dict[str, tuple[int, int]]:
-    """`{"5-8": (right, of)}`: how many are right, by the number of words that were to be said."""
-    found: dict[int, list[bool]] = defaultdict(list)
-    for one in said:
-        found[(one.length - 1) // width].append(one.right)
-    return {
-        f"{n * width + 1}-{(n + 1) * width}": (sum(found[n]), len(found[n])) for n in sorted(found)
-    }
 
 
 def truth_page(found: Sequence[Truth]) -> list[str]:

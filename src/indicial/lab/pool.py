@@ -45,13 +45,13 @@ from indicial.training.run import FILE, Run
 from indicial.training.settings import Settings
 from indicial.training.shared_data import open_any
 from indicial.training.starting import Ready, begin
-from indicial.training.watchers import Interrupts, Relay, Report, Summary, Watcher
+from indicial.training.watchers import Interrupts, Report, Summary, Watcher
 
 PAUSE = 0.2
 """Seconds between two steps that are told, but for round ones."""
 
 
-class Sender(Relay):
+class Sender(Watcher):
     """Writes what it is told into a pipe. If nobody reads it any more, the training ends in order."""
 
     def __init__(self, pipe: IO[bytes]) -> None:
@@ -72,7 +72,7 @@ class Sender(Relay):
         self.summary = summary
         super().ended(summary)
 
-    def hand_on(self, event: str, *values: Any) -> None:
+    def heard(self, event: str, *values: Any) -> None:
         if self._broken:
             return
         try:
@@ -221,7 +221,7 @@ def main() -> int:
     try:
         _run(told, sender)
     except IndicialError as error:
-        sender.hand_on("failed", str(error))
+        sender.heard("failed", str(error))
         return 1
     except Stopped:
         return 128 + signal.SIGTERM
@@ -241,7 +241,7 @@ def _run(told: dict[str, Any], sender: Sender) -> None:
     result = _result(told, ready, summary, scores, sender, finished)
     if finished:
         result.write(ready.run.folder)
-    sender.hand_on("result", result)
+    sender.heard("result", result)
 
 
 def _data(told: dict[str, Any]) -> Data | Columns | None:

@@ -161,24 +161,18 @@ def side_by_side(boards: Sequence[Board]) -> Table:
     return found
 
 
-class LiveDisplay(Watcher):
+class LiveDisplay(Board):
     """One training on the whole terminal: the plan above its board, the summary below."""
 
     def __init__(self, console: Console | None = None) -> None:
+        super().__init__()
         self.console = console or Output()
-        self.board = Board()
-        self.picture = Picture([self.board], self.console)
+        self.picture = Picture([self], self.console)
 
     def started(self, plan: Plan) -> None:
         self._say(plan_lines(plan))
-        self.board.started(plan)
+        super().started(plan)
         self.picture.__enter__()
-
-    def stepped(self, report: Report) -> None:
-        self.board.stepped(report)
-
-    def validated(self, report: Report, scores: Scores) -> None:
-        self.board.validated(report, scores)
 
     def note(self, text: str) -> None:
         self._say([text])  # above the board, where it stays

@@ -15,7 +15,7 @@ from typing import Any
 
 from indicial.data.column_rows import Columns
 from indicial.data.corpus import Data
-from indicial.data.parts import checked_fraction
+from indicial.data.parts import fraction_or_names
 from indicial.data.prepare_columns import open_columns, prepare_columns
 from indicial.data.prepare_text import WORLD_SIZE, Cut, open_data, prepare_data
 from indicial.data.questions import is_text, looked_up
@@ -52,7 +52,7 @@ def read_data(
 def _prepare(
     found: Trainable, settings: Settings, tell: Tell, known: Path | None, cut: Cut | None
 ) -> Data | Columns:
-    validation: Any = _validation(settings.validation)
+    validation: Any = settings.validation and fraction_or_names(settings.validation)
     unit, tokens = settings.documents or "auto", settings.tokens or "auto"
     if found.task != "columns":
         return prepare_data(
@@ -71,9 +71,7 @@ def _prepare(
         )
     slots = form_of(found.program).slots
     what, columns = looked_up(slots, settings.data, settings.column, unit)
-    if isinstance(validation, float):
-        validation = checked_fraction(validation)
-    elif validation is not None and what != list(settings.data):
+    if isinstance(validation, tuple) and what != list(settings.data):
         pages = [name for name in settings.data if is_text(name)]
         validation, _ = looked_up(slots, [*pages, *validation], settings.column, unit)
     return prepare_columns(
@@ -155,16 +153,6 @@ def read_run_data(
 
     there = said.data or ("-" not in names and gone is None)
     return prepared_together(processes, prepare if there else prepare_again, names)
-
-
-def _validation(said: tuple[str, ...] | None) -> float | tuple[str, ...] | None:
-    """`0.1` is a part, anything else is files."""
-    if said is not None and len(said) == 1:
-        try:
-            return float(said[0])
-        except ValueError:
-            pass
-    return said
 
 
 def prepared_together(

@@ -110,53 +110,38 @@ class Summary:
 
 
 class Watcher:
-    """Looks on and does nothing; those that do something change some of it."""
+    """Looks on and does nothing. Those that do something change some of it; those that do the same with all that
+    they are told change `heard`: `heard("stepped", report)`."""
+
+    def heard(self, event: str, *values: Any) -> None:
+        """Whatever is told, by the name of what it was told by."""
 
     def started(self, plan: Plan) -> None:
         """Before the first step."""
+        self.heard("started", plan)
 
     def stepped(self, report: Report) -> None:
         """After every step."""
+        self.heard("stepped", report)
 
     def validated(self, report: Report, scores: Scores) -> None:
         """After every look at the validation part."""
+        self.heard("validated", report, scores)
 
     def saved(self, step: int, path: Path) -> None:
         """A checkpoint is on the disk."""
+        self.heard("saved", step, path)
 
     def note(self, text: str) -> None:
         """A sentence for the reader."""
+        self.heard("note", text)
 
     def ended(self, summary: Summary) -> None:
         """The last call, whatever happened."""
+        self.heard("ended", summary)
 
 
-class Relay(Watcher):
-    """Hands on all that it is told, by the name of what it was told by: `hand_on("stepped", report)`."""
-
-    def hand_on(self, event: str, *values: Any) -> None:
-        raise NotImplementedError
-
-    def started(self, plan: Plan) -> None:
-        self.hand_on("started", plan)
-
-    def stepped(self, report: Report) -> None:
-        self.hand_on("stepped", report)
-
-    def validated(self, report: Report, scores: Scores) -> None:
-        self.hand_on("validated", report, scores)
-
-    def saved(self, step: int, path: Path) -> None:
-        self.hand_on("saved", step, path)
-
-    def note(self, text: str) -> None:
-        self.hand_on("note", text)
-
-    def ended(self, summary: Summary) -> None:
-        self.hand_on("ended", summary)
-
-
-class Watchers(Relay):
+class Watchers(Watcher):
     """Several as one: each is told everything, in order.
 
     One that cannot write any more (`indicial train … | head`, a terminal that was closed) is told
@@ -167,7 +152,7 @@ class Watchers(Relay):
         self.all = list(watchers)
         self.lost: OSError | None = None
 
-    def hand_on(self, event: str, *values: Any) -> None:
+    def heard(self, event: str, *values: Any) -> None:
         for watcher in tuple(self.all):
             try:
                 getattr(watcher, event)(*values)
