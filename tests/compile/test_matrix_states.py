@@ -158,6 +158,30 @@ def test_many_steps_in_float32(name: str) -> None:
         assert (rough - found["h"]).abs().max() < 1e-4 * found["h"].abs().max()
 
 
+@pytest.mark.parametrize("name", ["by a number", "by key", "by value"])
+def test_decays_of_all_kinds(name: str) -> None:
+    """0, all but 0, above 1, below 0: what a state is a multiple of begins again and again."""
+    decay = {
+        "by a number": "a[t]",
+        "by key": "a[t] (1 + k[t,i]/9)",
+        "by value": "a[t] (v[t,j] - 1)",
+    }
+    ways = ways_of(f"S[t,i,j] = {decay[name]} S[t-1,i,j] + k[t,i] v[t,j]\nh[t,j] = q[t,I] S[t,I,j]")
+    sizes = {**dict.fromkeys(ways.code.sizes, 2), "T": 60, "I": 6, "J": 19}
+    given = Given(ways.code, sizes, 2)
+    kinds = [0.0, 1e-30, 1e-4, -0.3, 0.5, 0.9, 0.97, 1.0, 1.5]
+    given.inputs["a"] = np.random.default_rng(0).choice(kinds, size=given.inputs["a"].shape)
+    found, slopes = ways.run(ways.native, given)
+    expected, others = ways.run(ways.loop, given)
+    close(found["h"], expected["h"].numpy(), "h")
+    for slope in slopes:
+        close(slopes[slope], others[slope].numpy(), f"the gradient of {slope}")
+    x = {n: torch.tensor(v).float().requires_grad_() for n, v in given.inputs.items()}
+    rough = ways.native.run({}, x, sizes, {}, {})["h"]
+    assert (rough - found["h"]).abs().max() < 1e-5 * found["h"].abs().max()
+    assert all(torch.isfinite(g).all() for g in torch.autograd.grad(rough.sum(), list(x.values())))
+
+
 def test_derivatives_of_gradients() -> None:
     module = program(TEXTS["an erased key"]).compile().double()
     x = {n: torch.randn(1, 3, 2, dtype=torch.float64) for n in ("q", "k", "v")}

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from indicial.compile.native.body import Body, Starts, begun_with, body, needs_history, starts
 from indicial.compile.native.kernel import Kernel
 from indicial.compile.native.stages import Stage, stages
-from indicial.compile.native.tiles import TIME, tiling
+from indicial.compile.native.tile import TIME, faded
+from indicial.compile.native.tiles import tiling
 from indicial.compile.native.writing.c import CSizes
 from indicial.compile.native.writing.kernel_plan import KernelPlan, Within
 from indicial.compile.native.writing.text import write
@@ -89,7 +90,7 @@ def build_tile(
     real: str = "float",
 ) -> Kernel:
     """One of the kernels of a program whose state is a matrix."""
-    tile = tiling(code, schedule(code, want), want).tiles[number]
+    tile = faded(tiling(code, schedule(code, want), want).tiles[number])
     if any(ragged & extent.names for role, (_, extent) in tile.ranges.items() if role != TIME):
         raise Unsupported("the state's own sizes differ between members")
     sizes = CSizes(fixed, ragged)

@@ -35,6 +35,11 @@ static inline __attribute__((always_inline, unused)) real across(vec x) {
   return sum;
 }
 
+/* Whether a state is so small or large a multiple of itself that it is time for another one. */
+static inline __attribute__((always_inline, unused)) int is_far(real x) {
+  return !(x * x > (real)0x1p-32 && x * x < (real)0x1p32);
+}
+
 /* A vector without the elements from `n` on. */
 static inline __attribute__((always_inline, unused)) vec first_of(vec x, long n) {
   if (n >= V) return x;

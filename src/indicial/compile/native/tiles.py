@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from indicial.compile.native.tile import TIME, Item, Range, Sweep, Tile, places_of
 from indicial.compile.passes.algebra import ONE, times
 from indicial.compile.passes.forms import Pointwise, Product, form
 from indicial.compile.passes.scan import Unsupported
@@ -23,69 +24,6 @@ from indicial.compile.schedule.plan import Loop, Plan
 from indicial.program import ir
 from indicial.program.moving import moved
 from indicial.program.rewrite import reached, tensors_read, with_reads
-from indicial.program.sizes import Size
-
-TIME = "v"
-Range = tuple[Size, Size]
-
-
-@dataclass(frozen=True)
-class Item:
-    """One tensor of a step. `left` has the common name of the index at each of its axes.
-
-    A `state` has all indices; so has a `local`, which nothing carries from step to step. A `sum` is
-    over the indices that its left side has not; `low` is pointwise, in fewer indices.
-    """
-
-    kind: str
-    target: str
-    left: tuple[str, ...]
-    body: ir.Expression
-    scale: ir.Expression = ONE
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """Items that run together through time, in an order in which they can."""
-
-    direction: int
-    items: tuple[Item, ...]
-
-    def item(self, name: str) -> Item | None:
-        return next((i for i in self.items if i.target == name), None)
-
-
-@dataclass(frozen=True)
-class Tile:
-    """One kernel. The second of two sweeps goes back, and reads what the first one computes."""
-
-    ranges: dict[str, Range]
-    row: str
-    vec: str
-    outer: tuple[str, ...]
-    coupled: bool
-    """Whether a step adds up over the rows, so that a tile has all of them."""
-    sweeps: tuple[Sweep, ...]
-    finals: tuple[Item, ...]
-    """What is read of the last step of the last sweep: the adjoint of a start."""
-    starts: dict[str, ir.Expression]
-    """The states before their first step, where they are not 0."""
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        own = [i for sweep in self.sweeps for i in sweep.items if i.kind in ("sum", "low")]
-        return tuple(i.target for i in (*own, *self.finals))
-
-    @property
-    def whole(self) -> frozenset[str]:
-        """The outputs whose every element is written, by one tile of columns."""
-        apart = {TIME, self.vec, *self.outer}
-        own = (i for sweep in self.sweeps for i in sweep.items if i.kind in ("sum", "low"))
-        return frozenset(i.target for i in own if apart <= set(i.left))
-
-    def item(self, name: str) -> Item:
-        every = (*(i for sweep in self.sweeps for i in sweep.items), *self.finals)
-        return next(i for i in every if i.target == name)
 
 
 @dataclass(frozen=True)
@@ -472,13 +410,6 @@ class _Analysis:
                 if any(turns.get(other, first) not in (first, 0) for other in read):
                     raise Unsupported("two sweeps through time need each other")
         return first
-
-
-def places_of(node: ir.Expression) -> set[str]:
-    """The indices that a node names itself."""
-    if isinstance(node, ir.Read):
-        return {n for p in node.places if isinstance(p, ir.Affine) for n, _ in p.terms}
-    return {n for n, _ in node.place.terms} if isinstance(node, ir.IndexValue) else set()
 
 
 def has_functions(expression: ir.Expression) -> bool:

@@ -15,13 +15,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from indicial.compile.native.kernel import PARTS
-from indicial.compile.native.tiles import TIME, Item, Sweep, Tile
+from indicial.compile.native.tile import TIME, Item, Sweep, Tile
 from indicial.compile.native.writing.c import CSizes, declarations
-from indicial.compile.native.writing.kernel_plan import row_major, times, total
-from indicial.compile.native.writing.tile_values import NOTHING, TILE, TileValues, deeper
-from indicial.compile.passes.algebra import ONE
+from indicial.compile.native.writing.tile_around import TileAround
+from indicial.compile.native.writing.tile_values import NOTHING, TILE, deeper
 from indicial.compile.passes.scan import Unsupported
-from indicial.program.ir import Code, Read
+from indicial.program.ir import Apply, Code, Read
 from indicial.program.rewrite import reached
 
 
@@ -33,7 +32,7 @@ def write_tile(
     return text.whole(), text.arguments
 
 
-class _Text(TileValues):
+class _Text(TileAround):
     def __init__(
         self, code: Code, tile: Tile, same: frozenset[str], sizes: CSizes, real: str
     ) -> None:
@@ -55,6 +54,7 @@ class _Text(TileValues):
     def whole(self) -> str:
         tile = self.tile
         rows = max(1, TILE // self.vectors)
+        self.write_fadings()
         with self.aside() as body:
             self.depth = 3 + len(tile.outer)
             if tile.coupled:
@@ -85,6 +85,7 @@ class _Text(TileValues):
         with self.aside() as inner:
             self.depth = 2 + len(outer)
             columns = self.extent(tile.vec)
+            self.lines += [deeper(x, self.depth - 1) for x in self.before]
             self.line(f"const long tiles = ({columns} + P * V - 1) / (P * V);")
             end = f"tiles * (piece + 1) / {self.sizes.variable(PARTS)}"
             start = f"tiles * piece / {self.sizes.variable(PARTS)}"
@@ -182,16 +183,11 @@ class _Text(TileValues):
                 self.lines += [deeper(x, self.depth) for x in self.heads] + inner
             elif self.carried(item):
                 self.line(f"vec {name}[P], {name}_n[P];")
-                self.line(f"for (int p = 0; p < P; p++) {name}[p] = {name}_n[p] = (vec){{0}};")
+                self.unrolled(f"for (int p = 0; p < P; p++) {name}[p] = {name}_n[p] = (vec){{0}};")
 
-    def carried(self, item: Item) -> bool:
-        """Whether a step reads a sum: of this step, or of the one before."""
-        return item.kind in ("sum", "low") and any(
-            isinstance(n, Read) and n.tensor == item.target
-            for sweep in self.tile.sweeps
-            for other in sweep.items
-            for n in other.body.walk()
-        )
+    def unrolled(self, text: str) -> None:
+        self.line("#pragma GCC unroll 8")
+        self.line(text)
 
     @contextmanager
     def rows_and_columns(self) -> Iterator[None]:
@@ -232,7 +228,7 @@ class _Text(TileValues):
         with self.block("for (long n = 0; n < chunks; n++)"):
             for item in kept:
                 name = self.names[item.target]
-                self.line(f"for (long k = 0; k < {tile}; k++) c{name}[n * {tile} + k] = {name}[k];")
+                self.whole_tile(f"c{name}[n * {tile} + k] = {name}[k];")
             self.line("if (n + 1 == chunks) break;")
             with self.block("for (long s = n * chunk; s < n * chunk + chunk; s++)"):
                 self.moment(first, "s")
@@ -242,16 +238,14 @@ class _Text(TileValues):
             self.line(
                 f"const long left = {length} - n * chunk, count = left < chunk ? left : chunk;"
             )
-            with self.block(f"for (long k = 0; k < {tile}; k++)"):
-                for item in self.saved:
-                    w = f"w{self.names[item.target]}"
-                    self.line(
-                        f"{w}[(count + 1) * {tile} + k] = n + 1 == chunks ? (vec){{0}} : {w}[{tile} + k];"
-                    )
-                for item in kept:
-                    name = self.names[item.target]
-                    put = f"w{name}[k] = " if item in self.saved else ""
-                    self.line(f"{put}{name}[k] = c{name}[n * {tile} + k];")
+            for item in self.saved:
+                w = f"w{self.names[item.target]}"
+                last = f"n + 1 == chunks ? (vec){{0}} : {w}[{tile} + k]"
+                self.whole_tile(f"{w}[(count + 1) * {tile} + k] = {last};")
+            for item in kept:
+                name = self.names[item.target]
+                put = f"w{name}[k] = " if item in self.saved else ""
+                self.whole_tile(f"{put}{name}[k] = c{name}[n * {tile} + k];")
             with self.block("for (long m = 0; m < count; m++)"):
                 self.moment(first, "(n * chunk + m)")
                 self.step(first, save=True)
@@ -259,6 +253,12 @@ class _Text(TileValues):
                 # The sweep back counts as the first one does: its steps are the same ones.
                 self.moment(first, "(n * chunk + m)")
                 self.step(second)
+
+    def whole_tile(self, text: str) -> None:
+        """For each vector of a tile: written out, or the tile would not stay in registers."""
+        if not self.tile.coupled:
+            self.line(f"#pragma GCC unroll {TILE}")
+        self.line(f"for (long k = 0; k < {self.rows} * P; k++) {text}")
 
     # ---- one step ----
 
@@ -276,7 +276,7 @@ class _Text(TileValues):
             for item in items:
                 if self.carried(item):
                     name = self.names[item.target]
-                    self.line(f"for (int p = 0; p < P; p++) {name}[p] = {name}_n[p];")
+                    self.unrolled(f"for (int p = 0; p < P; p++) {name}[p] = {name}_n[p];")
         self.lines += [deeper(x, self.depth) for x in self.heads] + own
 
     def only_states(self, items: Sequence[Item]) -> list[Item]:
@@ -320,12 +320,13 @@ class _Text(TileValues):
                     self.lines += own
                     self.line(f"{self.names[item.target]}_n[p] = {value};")
         inside = [i for i in items if i.kind != "low"]
+        self.begin_again(inside)
         if not inside:
             self.put_down(items)
             return
         sums = [i for i in inside if i.kind == "sum"]
-        upright = [i for i in sums if TIME in i.left and tile.vec in i.left]
-        level = [i for i in sums if TIME in i.left and tile.vec not in i.left]
+        upright = [i for i in sums if self.is_upright(i)]
+        level = [i for i in sums if TIME in i.left and i not in upright]
         for item in upright:
             self.line(f"vec a_{self.names[item.target]}[P];")
             begin = "(vec){0}"
@@ -334,65 +335,53 @@ class _Text(TileValues):
                 self.want(
                     f"o_{self.names[item.target]}", f"{self.c(tile.ranges[TIME][1], False)} * P * V"
                 )
-            self.line(f"for (int p = 0; p < P; p++) a_{self.names[item.target]}[p] = {begin};")
-        for item in level:
-            if tile.row not in item.left:
-                self.line(f"vec h_{self.names[item.target]}[P] = {{0}};")
+            self.unrolled(f"for (int p = 0; p < P; p++) a_{self.names[item.target]}[p] = {begin};")
         with self.row_loop():
             for item in level:
-                if tile.row in item.left:
-                    self.line(f"vec h_{self.names[item.target]} = {{0}};")
+                self.line(f"vec h_{self.names[item.target]} = {{0}};")
             with self.column_loop():
                 self.memo = {}
                 for item in inside:
                     with self.aside() as own:
-                        value = self.vector(item.body)
+                        value = self.vector(self.outside(item)[0])
                     self.lines += own
                     self.add(item, value, save)
             for item in level:
-                if tile.row in item.left:
-                    name = self.names[item.target]
-                    self.line(
-                        f"*({self.element(item)}) += {self.scaled(item, f'across(h_{name})')};"
-                    )
+                value = self.scaled(item, f"across(h_{self.names[item.target]})")
+                self.line(f"*({self.element(item)}) += {value};")
         for item in upright:
             name = self.names[item.target]
             if self.carried(item):
-                self.line(
+                self.unrolled(
                     f"for (int p = 0; p < P; p++) {name}_n[p] = {self.scaled(item, f'a_{name}[p]')};"
                 )
             elif not tile.coupled:
-                self.line(
+                self.unrolled(
                     f"for (int p = 0; p < P; p++) store(o_{name} + {self.panel_row()} + p * V, a_{name}[p]);"
                 )
-        for item in level:
-            if tile.row not in item.left:
-                name = self.names[item.target]
-                self.line(f"for (int p = 1; p < P; p++) h_{name}[0] += h_{name}[p];")
-                self.line(
-                    f"*({self.element(item)}) += {self.scaled(item, f'across(h_{name}[0])')};"
-                )
         self.put_down(items)
+
+    def begin_again(self, items: Sequence[Item]) -> None:
+        """States that are too small or large a multiple of themselves: now they are their own values."""
+        for fading in self.tile.fadings:
+            if not any(item.target == fading.state for item in items):
+                continue
+            scale = fading.at(fading.scale, fading.before, self.tile)
+            far = f"{self.fading_name(fading, 'A')}[{self.moment_number()}]"
+            with self.block(f"if ({far})"), self.rows_and_columns():
+                value = self.vector(Apply("*", (fading.decay, scale, fading.before)))
+                self.line(f"{self.names[fading.state]}[r * P + p] = {value};")
 
     def put_down(self, items: Sequence[Item]) -> None:
         """Values of all columns of this step, into the panel that becomes the output."""
         for item in items:
             name = self.names[item.target]
-            upright = TIME in item.left and self.tile.vec in item.left
-            if item.kind in ("sum", "low") and upright and self.tile.coupled:
+            if self.is_upright(item) and self.tile.coupled:
                 self.want(f"o_{name}", f"{self.c(self.tile.ranges[TIME][1], False)} * P * V")
                 value = f"{name}_n[p]" if self.carried(item) else f"a_{name}[p]"
-                self.line(
+                self.unrolled(
                     f"for (int p = 0; p < P; p++) store(o_{name} + {self.panel_row()} + p * V, {value});"
                 )
-
-    def panel_row(self) -> str:
-        return f"(v - {self.c(self.tile.ranges[TIME][0])}) * P * V"
-
-    def scaled(self, item: Item, text: str) -> str:
-        if item.scale == ONE:
-            return text
-        return f"{self.value(item.scale).text} * {text}"
 
     def add(self, item: Item, value: str, save: bool) -> None:
         name, tile = self.names[item.target], self.tile
@@ -406,12 +395,13 @@ class _Text(TileValues):
             if save and item in self.saved:
                 self.line(f"w{name}[((m + 1) * {self.rows} + r) * P + p] = {name}_n;")
             return
+        if self.is_upright(item):
+            self.line(f"a_{name}[p] += {value};")
+            return
         if tile.vec not in item.left and not self.even:
             value = f"first_of({value}, columns - p * V)"
         if TIME in item.left:
-            sum_ = f"a_{name}[p]" if tile.vec in item.left else f"h_{name}"
-            own = "[p]" if tile.vec not in item.left and tile.row not in item.left else ""
-            self.line(f"{sum_}{own} += {value};")
+            self.line(f"h_{name} += {value};")
             return
         at = "r * P + p" if {tile.row, tile.vec} <= set(item.left) else (
             "p" if tile.vec in item.left else "r" if tile.row in item.left else "0")  # fmt: skip
@@ -469,47 +459,3 @@ class _Text(TileValues):
                     with self.block("for (long l = 0; l < V && p * V + l < columns; l++)"):
                         self.line(f"*({self.element(item, '(p * V + l)')}) += final[l];")
                 self.lines += [deeper(x, self.depth) for x in self.heads] + inner
-
-    def upright(self) -> list[Item]:
-        every = (i for sweep in self.tile.sweeps for i in sweep.items)
-        kinds = ("sum", "low")
-        return [i for i in every if i.kind in kinds and {TIME, self.tile.vec} <= set(i.left)]
-
-    def zeroed(self) -> list[str]:
-        own = []
-        for item in self.upright():
-            name = f"o_{self.names[item.target]}"
-            length = f"{self.extent(TIME)} * P * V"
-            own.append(f"for (long k = 0; k < {length}; k++) {name}[k] = 0;")
-        return [deeper(x, self.depth) for x in own]
-
-    def flush_columns(self) -> None:
-        lower, extent = self.tile.ranges[TIME]
-        for item in self.upright():
-            name = f"o_{self.names[item.target]}"
-            value = f"{name}[{self.panel_row()} + l]"
-            if not self.tile.coupled or not self.carried(item):
-                value = self.scaled(item, value)
-            into = "=" if item.target in self.tile.whole else "+="
-            with self.block(f"for (long v = {self.c(lower)}; v < {self.c(lower + extent)}; v++)"):
-                self.line("#pragma omp simd")
-                with self.block("for (long l = 0; l < width; l++)"):
-                    self.line(f"*({self.element(item, 'l')}) {into} {value};")
-
-    def element(self, item: Item, column: str = "l") -> str:
-        """The address of an output's element."""
-        number = len(self.arguments_known()) + self.tile.outputs.index(item.target)
-        axes = self.code.tensors[item.target].axes
-        strides = row_major([self.c(a.extent, False) for a in axes])
-        places = {
-            TIME: f"(v - {self.c(self.tile.ranges[TIME][0])})", self.tile.row: "(i0 + r)",
-            self.tile.vec: f"(j0 + {column})",
-            **{name: f"e{n}" for n, name in enumerate(self.tile.outer)},
-        }  # fmt: skip
-        whole = " * ".join(self.c(a.extent, False) for a in axes) or "1"
-        own = "b" if self.tile.vec in item.left else "item"
-        parts = [
-            f"{own} * ({whole})",
-            *(times(places[r], s) for r, s in zip(item.left, strides, strict=True)),
-        ]
-        return f"t{number} + {total(parts)}"

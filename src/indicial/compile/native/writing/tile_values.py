@@ -9,11 +9,13 @@ over their elements, which the compiler vectorises.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from indicial.compile.native.tiles import TIME, Item, Tile
+from indicial.compile.native.tile import TIME, Fading, Item, Tile, places_of
 from indicial.compile.native.writing.c import CScope, CSizes, Lines
 from indicial.compile.native.writing.kernel_plan import row_major, times, total
+from indicial.compile.passes.algebra import flat
 from indicial.compile.passes.scan import Unsupported
 from indicial.program import ir
 from indicial.program.moving import moved
@@ -46,6 +48,10 @@ class TileValues(Lines):
         self.arguments: list[str] = []
         self.panels: dict[object, str] = {}
         self.packing: dict[bool, list[str]] = {False: [], True: []}
+        self.before: list[str] = []
+        """What is found once for a member, before its columns."""
+        self.folded: dict[ir.Expression, str] = {}
+        self.folds = True
         self.scratch: list[tuple[str, str]] = []
         lanes = 64 // BYTES[real]
         columns = tile.ranges[tile.vec][1].substitute(dict(sizes.fixed)).number
@@ -64,6 +70,7 @@ class TileValues(Lines):
             item.target: f"s{n}"
             for n, item in enumerate(i for sweep in tile.sweeps for i in sweep.items)
         }
+        self.fadings = {name: f for f in tile.fadings for name in (f.scale, f.inverse)}
 
     def c(self, size: Size, member: bool = True) -> str:
         return self.sizes.c(size, member)
@@ -92,6 +99,7 @@ class TileValues(Lines):
             own = {i.target for sweep in self.tile.sweeps for i in sweep.items}
             bodies = [i.body for sweep in self.tile.sweeps for i in sweep.items]
             bodies += [*self.tile.starts.values(), *(i.body for i in self.tile.finals)]
+            bodies += [f.decay for f in self.tile.fadings]
             found = {n.tensor for b in bodies for n in b.every(ir.Read)} - own
             self.arguments = [
                 n for n in self.code.tensors if n in found and n not in self.code.constants
@@ -159,9 +167,7 @@ class TileValues(Lines):
             values = [self.value(a) for a in arguments]
             text = " / ".join(v.text for v in values)
         else:
-            values = sorted(
-                (self.value(a) for a in arguments), key=lambda v: (v.kind & VEC, v.kind)
-            )
+            values = sorted(self.factors(arguments), key=lambda v: (v.kind & VEC, v.kind))
             numbers = [v.text for v in values if not v.kind & VEC]
             vectors = [v.text for v in values if v.kind & VEC]
             text = " * ".join([*([f"({' * '.join(numbers)})"] if numbers else []), *vectors])
@@ -169,6 +175,104 @@ class TileValues(Lines):
         for v in values:
             kind |= v.kind
         return InC(f"({text})", kind)
+
+    def factors(self, arguments: Sequence[ir.Expression]) -> list[InC]:
+        """The factors of a product; what is no part of the state is multiplied once for all tiles."""
+        every = flat("*", arguments)
+        given = [f for f in every if self.folds and self.is_given(f)]
+        numbers = [f for f in given if not self.kind(f)]
+        found = []
+        for kind in (VEC, ROW):
+            own = [f for f in given if self.kind(f) == kind]
+            together = [*numbers, *own] if own else []
+            if len(together) > 1:
+                found.append(self.fold(ir.Apply("*", tuple(together)), kind))
+                every, numbers = [f for f in every if f not in together], []
+        return [*map(self.value, every), *found]
+
+    def is_given(self, node: ir.Expression) -> bool:
+        """Whether a tile computes nothing of it."""
+        return node.tensors().isdisjoint(self.names)
+
+    def kind(self, node: ir.Expression) -> int:
+        """Whether an expression has an element for each row, each column."""
+        roles = {name for part in node.walk() for name in places_of(part)}
+        return (ROW if self.tile.row in roles else 0) | (VEC if self.tile.vec in roles else 0)
+
+    def fold(self, product: ir.Expression, kind: int) -> InC:
+        """A product of which no factor is a part of the state: found once, for all steps."""
+        width = "P * V" if kind == VEC else self.rows_all()
+        if product not in self.folded:
+            name = self.folded[product] = self.fresh("f")
+            self.want(name, f"{self.c(self.tile.ranges[TIME][1], False)} * {width}")
+            with (
+                self.elsewhere(self.packing[False] if kind == VEC else self.before),
+                self.steps() as inner,
+            ):
+                at = f"{name} + {self.moment_number()} * {width}"
+                if kind == VEC:
+                    with self.block("for (int p = 0; p < P; p++)"):
+                        self.line(f"store({at} + p * V, {self.vector(product)});")
+                else:
+                    self.line("const long i0 = 0;")
+                    self.line("#pragma omp simd")
+                    with self.block(f"for (long r = 0; r < {width}; r++)"):
+                        self.line(f"({at})[r] = {self.value(product).text};")
+                self.lines[inner:inner] = [deeper(x, self.depth) for x in self.heads]
+        row = self.pointer(
+            "const real *", f"{self.folded[product]} + {self.moment_number()} * {width}"
+        )
+        return InC(f"load({row} + p * V)" if kind == VEC else f"{row}[(i0 + r)]", kind)
+
+    def moment_number(self, shift: int = 0) -> str:
+        return f"(v + {shift} - {self.c(self.tile.ranges[TIME][0])})"
+
+    @contextmanager
+    def elsewhere(self, lines: list[str]) -> Iterator[None]:
+        """Lines that are written to stand before all tiles."""
+        known = self.pointers, self.heads, self.memo, self.ready, self.folds
+        self.pointers, self.heads, self.memo, self.ready, self.folds = {}, [], {}, {}, False
+        with self.aside(1) as own:
+            yield
+        lines += own
+        self.pointers, self.heads, self.memo, self.ready, self.folds = known
+
+    @contextmanager
+    def steps(self, direction: int = 1) -> Iterator[int]:
+        """A loop over all steps; what is given is where the lines of a step begin."""
+        lower, extent = self.tile.ranges[TIME]
+        first, last = self.c(lower), self.c(lower + extent - 1)
+        with self.block(f"for (long s = 0; s < {self.extent(TIME)}; s++)"):
+            self.line(f"const long v = {f'{first} + s' if direction > 0 else f'{last} - s'};")
+            yield len(self.lines)
+
+    # ---- what states are multiples of ----
+
+    def fading_kind(self, fading: Fading) -> int:
+        return {self.tile.row: ROW, self.tile.vec: VEC}.get(fading.role or "", 0)
+
+    def fading_width(self, kind: int) -> str:
+        return {0: "1", ROW: self.rows_all(), VEC: "P * V"}[kind]
+
+    def fading_name(self, fading: Fading, letter: str) -> str:
+        return f"{letter}_{self.names[fading.state]}"
+
+    def fading(self, node: ir.Read) -> InC:
+        """The multiple of a state at a step, or its inverse."""
+        own = self.fadings[node.tensor]
+        kind = self.fading_kind(own)
+        name = self.fading_name(own, "D" if node.tensor == own.scale else "R")
+        place = node.places[0]
+        assert isinstance(place, ir.Affine)
+        if place.terms:
+            assert place.shift is not None
+            at = self.moment_number(place.shift[1] + 1)
+        else:
+            at = f"({self.c(place.offset)} - {self.c(self.tile.ranges[TIME][0])} + 1)"
+        row = self.pointer("const real *", f"{name} + {at} * {self.fading_width(kind)}")
+        if kind == VEC:
+            return InC(f"load({row} + p * V)", kind)
+        return InC(f"{row}[(i0 + r)]" if kind == ROW else f"{row}[0]", kind)
 
     def scope(self) -> CScope:
         indices = {
@@ -216,6 +320,8 @@ class TileValues(Lines):
     def read(self, node: ir.Read) -> InC:
         if node.tensor in self.names:
             return self.own(node)
+        if node.tensor in self.fadings:
+            return self.fading(node)
         if node.tensor in self.code.constants:
             return InC(self.scope().c(node), 0)
         if self.code.tensors[node.tensor].values is not None:

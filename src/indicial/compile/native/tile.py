@@ -1,0 +1,171 @@
+"""A tile: what a kernel takes through time, and states that fade as multiples that do not.
+
+    S[t,i,j] = g[t,i] S[t-1,i,j] + k[t,i] v[t,j]        y[t,j] = Σ_i q[t,i] S[t,i,j]
+
+    S = D S',  D[t,i] = g[t,i] D[t-1,i]
+
+    S'[t,i,j] = S'[t-1,i,j] + k[t,i] v[t,j] / D[t,i]    y[t,j] = Σ_i q[t,i] D[t,i] S'[t,i,j]
+
+D has fewer elements than the state, so it is computed before, and multiplied into what has as few:
+two operations for an element and a step in the place of three. Where D leaves the range in which nothing
+is lost it begins again at 1, and that step multiplies the state after all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from indicial.compile.passes.algebra import ONE, flat, numeral, plus, signed, times
+from indicial.program import ir
+from indicial.program.rewrite import with_reads
+from indicial.program.sizes import Size
+
+TIME = "v"
+Range = tuple[Size, Size]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One tensor of a step. `left` has the common name of the index at each of its axes.
+
+    A `state` has all indices; so has a `local`, which nothing carries from step to step. A `sum` is
+    over the indices that its left side has not; `low` is pointwise, in fewer indices.
+    """
+
+    kind: str
+    target: str
+    left: tuple[str, ...]
+    body: ir.Expression
+    scale: ir.Expression = ONE
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Items that run together through time, in an order in which they can."""
+
+    direction: int
+    items: tuple[Item, ...]
+
+    def item(self, name: str) -> Item | None:
+        return next((i for i in self.items if i.target == name), None)
+
+
+@dataclass(frozen=True)
+class Fading:
+    """A state that is kept as a multiple: `before`, times `decay`, and `rest` (see `faded`)."""
+
+    state: str
+    role: str | None
+    """The index besides time that the decay has."""
+    decay: ir.Expression
+    before: ir.Read
+    rest: tuple[ir.Expression, ...]
+    direction: int
+
+    @property
+    def scale(self) -> str:
+        return f"{self.state}°D"
+
+    @property
+    def inverse(self) -> str:
+        return f"{self.state}°R"
+
+    def at(self, name: str, read: ir.Read, tile: Tile) -> ir.Read:
+        """The scale, or its inverse, of what is read of the state."""
+        left = tile.item(self.state).left
+        places = [read.places[left.index(TIME)]]
+        return ir.Read(name, (*places, *([ir.Affine.of(self.role)] if self.role else ())))
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One kernel. The second of two sweeps goes back, and reads what the first one computes."""
+
+    ranges: dict[str, Range]
+    row: str
+    vec: str
+    outer: tuple[str, ...]
+    coupled: bool
+    """Whether a step adds up over the rows, so that a tile has all of them."""
+    sweeps: tuple[Sweep, ...]
+    finals: tuple[Item, ...]
+    """What is read of the last step of the last sweep: the adjoint of a start."""
+    starts: dict[str, ir.Expression]
+    """The states before their first step, where they are not 0."""
+    fadings: tuple[Fading, ...] = ()
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        own = [i for sweep in self.sweeps for i in sweep.items if i.kind in ("sum", "low")]
+        return tuple(i.target for i in (*own, *self.finals))
+
+    @property
+    def whole(self) -> frozenset[str]:
+        """The outputs whose every element is written, by one tile of columns."""
+        apart = {TIME, self.vec, *self.outer}
+        own = (i for sweep in self.sweeps for i in sweep.items if i.kind in ("sum", "low"))
+        return frozenset(i.target for i in own if apart <= set(i.left))
+
+    def item(self, name: str) -> Item:
+        every = (*(i for sweep in self.sweeps for i in sweep.items), *self.finals)
+        return next(i for i in every if i.target == name)
+
+
+def places_of(node: ir.Expression) -> set[str]:
+    """The indices that a node names itself."""
+    if isinstance(node, ir.Read):
+        return {n for p in node.places if isinstance(p, ir.Affine) for n, _ in p.terms}
+    return {n for n, _ in node.place.terms} if isinstance(node, ir.IndexValue) else set()
+
+
+def faded(tile: Tile) -> Tile:
+    """The same tile, where every state that can be is kept as a multiple of itself."""
+    found = {f.state: f for sweep in tile.sweeps for f in _fadings(tile, sweep)}
+    if not found:
+        return tile
+
+    def change(node: ir.Read) -> ir.Expression:
+        own = found.get(node.tensor)
+        return node if own is None else times(own.at(own.scale, node, tile), node)
+
+    def changed(item: Item) -> Item:
+        own = found.get(item.target)
+        if own is None:
+            return replace(item, body=with_reads(item.body, change))
+        now = ir.Read(item.target, tuple(ir.Affine.of(role) for role in item.left))
+        inverse = own.at(own.inverse, now, tile)
+        rest = (times(inverse, with_reads(term, change)) for term in own.rest)
+        return replace(item, body=plus(own.before, *rest))
+
+    sweeps = tuple(replace(s, items=tuple(map(changed, s.items))) for s in tile.sweeps)
+    finals = tuple(map(changed, tile.finals))
+    return replace(tile, sweeps=sweeps, finals=finals, fadings=tuple(found.values()))
+
+
+def _fadings(tile: Tile, sweep: Sweep) -> Iterator[Fading]:
+    computed = {i.target for s in tile.sweeps for i in s.items}
+    for item in sweep.items:
+        terms = flat("+", (item.body,))
+        own = [term for term in terms if item.target in term.tensors()]
+        if item.kind != "state" or len(own) != 1 or len(terms) < 2:
+            continue
+        sign, product = signed(own[0])
+        factors = flat("*", (product,))
+        before = [f for f in factors if isinstance(f, ir.Read) and f.tensor == item.target]
+        decay = times(sign, *(f for f in factors if f not in before))
+        if len(before) != 1 or _reads_before(sweep, item, before[0]) != 1:
+            continue
+        roles = {name for node in decay.walk() for name in places_of(node)}
+        wide = {tile.row, tile.vec} & roles
+        if len(wide) < 2 and numeral(decay) != 1 and decay.tensors().isdisjoint(computed):
+            rest = tuple(term for term in terms if term is not own[0])
+            yield Fading(
+                item.target, next(iter(wide), None), decay, before[0], rest, sweep.direction
+            )
+
+
+def _reads_before(sweep: Sweep, item: Item, before: ir.Read) -> int:
+    """How often a step reads what the state was: more than the state itself may not."""
+    reads = (read for other in sweep.items for read in other.body.every(ir.Read))
+    return sum(read.tensor == item.target and read.places == before.places for read in reads)

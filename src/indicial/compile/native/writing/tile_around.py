@@ -1,0 +1,157 @@
+"""Around a tile's way through time: what is found before it, and what becomes of what it puts down.
+
+D[t] = g[t] D[t-1]                  before: what a state that fades is a multiple of
+y[t,j] = D[t] o[t][j]               after: sums that steps put down, times what they have in common
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from indicial.compile.native.tile import TIME, Item
+from indicial.compile.native.writing.kernel_plan import row_major, times, total
+from indicial.compile.native.writing.tile_values import ROW, VEC, TileValues, deeper
+from indicial.compile.passes.algebra import ONE, flat
+from indicial.compile.passes.algebra import times as product
+from indicial.program.ir import Expression, Read
+
+
+class TileAround(TileValues):
+    """What stands before and after the loops over time."""
+
+    def write_fadings(self) -> None:
+        """What each state that fades is a multiple of, at every step, and where that begins again."""
+        for fading in self.tile.fadings:
+            kind = self.fading_kind(fading)
+            steps = self.c(self.tile.ranges[TIME][1], False)
+            width = self.fading_width(kind)
+            scale, inverse, again = (self.fading_name(fading, letter) for letter in "DRA")
+            for name in (scale, inverse):
+                self.want(name, f"({steps} + 2) * {width}")
+            self.want(again, steps)
+            with self.elsewhere(self.packing[False] if kind == VEC else self.before):
+                self.line("#pragma omp simd")
+                self.line(f"for (long l = 0; l < {width}; l++) {scale}[l] = 1;")
+                self.line("#pragma omp simd")
+                whole = f"({self.extent(TIME)} + 1) * {width}"
+                self.line(f"for (long l = 0; l < {width}; l++) {scale}[{whole} + l] = 1;")
+                with self.steps(fading.direction) as inner:
+                    now = f"({self.moment_number(1)} * {width})"
+                    before = f"({self.moment_number(1 - fading.direction)} * {width})"
+                    self.line(f"real *now = {scale} + {now}, *inverse = {inverse} + {now};")
+                    self.line(f"const real *then = {scale} + {before};")
+                    if kind == VEC:
+                        with self.block("for (int p = 0; p < P; p++)"):
+                            decay = self.vector(fading.decay)
+                            self.line(f"store(now + p * V, load(then + p * V) * {decay});")
+                        self.line("for (long l = width; l < P * V; l++) now[l] = 1;")
+                    else:
+                        self.line("const long i0 = 0; (void)i0;")
+                        self.line("#pragma omp simd")
+                        with self.block(f"for (long r = 0; r < {width}; r++)"):
+                            self.line(f"now[r] = then[r] * {self.value(fading.decay).text};")
+                    self.line("int far = 0;")
+                    self.line("#pragma omp simd reduction(| : far)")
+                    self.line(f"for (long l = 0; l < {width}; l++) far |= is_far(now[l]);")
+                    self.line(f"{again}[{self.moment_number()}] = far;")
+                    self.line(f"if (far) for (long l = 0; l < {width}; l++) now[l] = 1;")
+                    self.line("#pragma omp simd")
+                    self.line(f"for (long l = 0; l < {width}; l++) inverse[l] = 1 / now[l];")
+                    self.lines[inner:inner] = [deeper(x, self.depth) for x in self.heads]
+
+    # ---- sums ----
+
+    def carried(self, item: Item) -> bool:
+        """Whether a step reads a sum: of this step, or of the one before."""
+        return item.kind in ("sum", "low") and any(
+            isinstance(n, Read) and n.tensor == item.target
+            for sweep in self.tile.sweeps
+            for other in sweep.items
+            for n in other.body.walk()
+        )
+
+    def outside(self, item: Item) -> tuple[Expression, Expression]:
+        """What is summed, and the factors that all of its terms have: they can be multiplied once."""
+        left = {self.tile.row, self.tile.vec} & set(item.left)
+        if item.kind != "sum" or TIME not in item.left or len(left) > 1 or self.carried(item):
+            return item.body, item.scale
+        kinds = {0, *(VEC if role == self.tile.vec else ROW for role in left)}
+        factors = flat("*", (item.body,))
+        common = [f for f in factors if self.is_given(f) and self.kind(f) in kinds]
+        rest = [f for f in factors if f not in common]
+        if not rest:
+            return item.body, item.scale
+        return product(*rest), product(item.scale, *common)
+
+    def scaled(self, item: Item, text: str) -> str:
+        scale = self.outside(item)[1]
+        return text if scale == ONE else f"{self.value(scale).text} * {text}"
+
+    def panel_row(self) -> str:
+        return f"(v - {self.c(self.tile.ranges[TIME][0])}) * P * V"
+
+    def is_upright(self, item: Item) -> bool:
+        """Whether a step puts it down by columns: a value for each, or a sum over all of them."""
+        left = set(item.left)
+        by_columns = self.tile.vec in left or (item.kind == "sum" and self.tile.row not in left)
+        return item.kind in ("sum", "low") and TIME in left and by_columns
+
+    def upright(self) -> list[Item]:
+        return [i for sweep in self.tile.sweeps for i in sweep.items if self.is_upright(i)]
+
+    def zeroed(self) -> list[str]:
+        own = []
+        for item in self.upright():
+            name = f"o_{self.names[item.target]}"
+            length = f"{self.extent(TIME)} * P * V"
+            own.append(f"for (long k = 0; k < {length}; k++) {name}[k] = 0;")
+        return [deeper(x, self.depth) for x in own]
+
+    def flush_columns(self) -> None:
+        """What the steps put down, into the outputs."""
+        for item in self.upright():
+            row = f"o_{self.names[item.target]} + {self.panel_row()}"
+            into = "=" if item.target in self.tile.whole else "+="
+            with self.flushed():
+                if self.tile.vec not in item.left:
+                    self.line("real sum = 0;")
+                    self.line("#pragma omp simd reduction(+ : sum)")
+                    self.line(f"for (long l = 0; l < width; l++) sum += ({row})[l];")
+                    self.line(f"*({self.element(item)}) += {self.scaled(item, 'sum')};")
+                    continue
+                if item.kind == "sum" and not (self.tile.coupled and self.carried(item)):
+                    scale = self.outside(item)[1]
+                    if scale != ONE:
+                        with self.block("for (int p = 0; p < P; p++)"):
+                            value = self.vector(product(scale))
+                            self.line(f"store({row} + p * V, load({row} + p * V) * {value});")
+                self.line("#pragma omp simd")
+                with self.block("for (long l = 0; l < width; l++)"):
+                    self.line(f"*({self.element(item, 'l')}) {into} ({row})[l];")
+
+    @contextmanager
+    def flushed(self) -> Iterator[None]:
+        """A loop over the steps, after all tiles."""
+        self.pointers, self.heads, self.memo = {}, [], {}
+        with self.steps() as inner:
+            yield
+            self.lines[inner:inner] = [deeper(x, self.depth) for x in self.heads]
+
+    def element(self, item: Item, column: str = "l") -> str:
+        """The address of an output's element."""
+        number = len(self.arguments_known()) + self.tile.outputs.index(item.target)
+        axes = self.code.tensors[item.target].axes
+        strides = row_major([self.c(a.extent, False) for a in axes])
+        places = {
+            TIME: f"(v - {self.c(self.tile.ranges[TIME][0])})", self.tile.row: "(i0 + r)",
+            self.tile.vec: f"(j0 + {column})",
+            **{name: f"e{n}" for n, name in enumerate(self.tile.outer)},
+        }  # fmt: skip
+        whole = " * ".join(self.c(a.extent, False) for a in axes) or "1"
+        own = "b" if self.tile.vec in item.left else "item"
+        parts = [
+            f"{own} * ({whole})",
+            *(times(places[r], s) for r, s in zip(item.left, strides, strict=True)),
+        ]
+        return f"t{number} + {total(parts)}"
