@@ -8,6 +8,7 @@ W[ℓ,j] ~ N(0, 1)        as for a parameter: 1..L where W_{ℓ+1} is read
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from indicial.program import ir
@@ -25,7 +26,7 @@ def is_layered(axis: AxisInfo) -> bool:
 
 def axis_ranges(context: Context, ranges: list[Range]) -> dict[tuple[str, int], Range]:
     result: dict[tuple[str, int], Range] = {}
-    by_statement: dict[tuple[str, int], Range] = {}
+    by_statement: dict[tuple[str, int], list[Range]] = {}
     for statement in context.statements:
         by_name = {v.name: ranges[v.number] for v in statement.variables}
         for number, place in enumerate(statement.left):
@@ -33,13 +34,12 @@ def axis_ranges(context: Context, ranges: list[Range]) -> dict[tuple[str, int], 
             if interval is None:
                 continue
             if isinstance(place, ir.Flat) or place.terms:
-                axis_key = (statement.target, number)
-                known = by_statement.get(axis_key)
-                by_statement[axis_key] = _hull(known, interval) if known else interval
+                by_statement.setdefault((statement.target, number), []).append(interval)
     for key, info in context.tensors.items():
         for number, axis in enumerate(info.axes):
             if info.role == "defined":
-                result[key, number] = _defined_axis(context, axis, by_statement.get((key, number)))
+                stated = _hull(context, by_statement.get((key, number), ()))
+                result[key, number] = _defined_axis(context, axis, stated)
             elif axis.drawn:
                 result[key, number] = _drawn_axis(context, axis, ranges)
             elif info.role in ("parameter", "constant", "draw"):
@@ -64,19 +64,31 @@ def _left_interval(place: ir.Affine | ir.Flat, by_name: dict[str, Range]) -> Ran
     return None
 
 
-def _hull(a: Range, b: Range) -> Range:
-    lower = a[0] if ((a[0] - b[0]).number or 0) <= 0 else b[0]
-    upper = a[1] if ((a[1] - b[1]).number or 0) >= 0 else b[1]
-    return lower, upper
+def _hull(context: Context, ranges: Iterable[Range], declared: bool = False) -> Range | None:
+    """From the first of all to the last of all; nothing where there are none.
+
+    `N` is taken to be beyond any number, but not beyond one that the text declares.
+    """
+
+    def beyond(a: Size, b: Size) -> bool:
+        terms = context.classes.resolve(a - b).terms
+        growing = [c for monomial, c in terms if monomial]
+        return all(c > 0 for c in growing or [c for _, c in terms] or [0]) and not (
+            declared and growing
+        )
+
+    result: Range | None = None
+    for low, high in ranges:
+        lower, upper = result or (low, high)
+        result = low if beyond(lower, low) else lower, high if beyond(high, upper) else upper
+    return result
 
 
 def _defined_axis(context: Context, axis: AxisInfo, general: Range | None) -> Range:
     numbers = [p.offset for p, _ in axis.left if isinstance(p, ir.Affine) and not p.terms]
     if general is None:
-        result: Range | None = None
-        for number in numbers:
-            result = _hull(result, (number, number)) if result else (number, number)
-        return result or (Size(), context.classes.atom(axis.size) - 1)
+        single = _hull(context, zip(numbers, numbers, strict=True))
+        return single or (Size(), context.classes.atom(axis.size) - 1)
     for number in numbers:
         # The 0 of `L_0` beside `L_{ℓ+1}` is a layer; the -1 of `h[-1,j]` beside `h[t,j]` a start.
         if is_layered(axis) and (number - general[0]).number == -1:
@@ -89,20 +101,20 @@ def _drawn_axis(context: Context, axis: AxisInfo, ranges: list[Range]) -> Range:
     that are read."""
     if any(v.free and v.shift > 0 for _, variables in axis.reads for v, _ in variables):
         return _read_axis(context, axis, ranges)
-    drawn = replace(axis, reads=[*axis.drawn, *axis.reads])
+    drawn = replace(axis, reads=[*axis.drawn, *axis.reads], declared=True)
     plain = any(p.shift is not None for p, _ in axis.drawn)
     return (_input_axis if plain else _read_axis)(context, drawn, ranges)
 
 
 def _read_axis(context: Context, axis: AxisInfo, ranges: list[Range]) -> Range:
     """A parameter has the elements that are read."""
-    result: Range | None = None
     # The L of `W_L` is one of the elements that `W_{ℓ+1}` reads, if there is such a read.
     others = [r for r in axis.reads if not any(v.element for v, _ in r[1])]
     ranging = any(v or not isinstance(p, ir.Affine) for p, v in others)
+    read: list[Range] = []
     for place, variables in others if ranging else axis.reads:
         if not isinstance(place, ir.Affine):
-            result = result or (Size(), context.classes.atom(axis.size) - 1)
+            read = read or [(Size(), context.classes.atom(axis.size) - 1)]
             continue
         lower = upper = place.offset
         for variable, factor in variables:
@@ -110,22 +122,16 @@ def _read_axis(context: Context, axis: AxisInfo, ranges: list[Range]) -> Range:
             lower = lower + (low if factor > 0 else high) * factor
             upper = upper + (high if factor > 0 else low) * factor
         if variables:
-            result = _hull(result, (lower, upper)) if result else (lower, upper)
-    if result is None and axis.reads:
-        numbers = [p.offset for p, _ in axis.reads if isinstance(p, ir.Affine)]
-        bound = context.classes.size(axis.size)
-        if bound is None and numbers:
-            return Size(), context.classes.atom(axis.size) - 1
-    return result or (Size(), context.classes.atom(axis.size) - 1)
+            read.append((lower, upper))
+    return _hull(context, read, axis.declared) or (Size(), context.classes.atom(axis.size) - 1)
 
 
 def _input_axis(context: Context, axis: AxisInfo, ranges: list[Range]) -> Range:
     """An input has the range of the index that reads it, whatever is added to that."""
-    for place, variables in axis.reads:
-        if isinstance(place, ir.Affine) and len(variables) == 1 and variables[0][1] == 1:
-            variable = variables[0][0]
-            if place.shift is not None and place.shift[1] == 0:
-                return ranges[variable.number]
+    plain = [v[0][0] for p, v in axis.reads if v and p.shift is not None and p.shift[1] == 0]
+    if plain:  # the first of what is declared says it all
+        read = [ranges[variable.number] for variable in plain]
+        return read[0] if axis.declared else _hull(context, read) or read[0]
     if all(_by_layer(place, variables) for place, variables in axis.reads):
         return _read_axis(context, axis, ranges)  # `α_{ℓ+1}` alone: the layers 1 to L
     for place, variables in axis.reads:

@@ -90,7 +90,8 @@ class AxisInfo:
     left: list[tuple[ir.Affine | ir.Flat, int]] = field(default_factory=list)
     """The places on left sides, each with the number of its statement."""
     reads: list[tuple[ir.Place, list[tuple[Variable, int]]]] = field(default_factory=list)
-    """The places at which it is read, each with its indices and their factors."""
+    """The places at which it is read, each with its indices and their factors; a declaration's is first."""
+    declared: bool = False
     drawn: list[tuple[ir.Place, list[tuple[Variable, int]]]] = field(default_factory=list)
     """The places on the left of `~`, in the same way."""
     stride: int = 1

@@ -40,6 +40,7 @@ def declare(lowering: Lowering) -> None:
             placed = place(lowering, item, scope)
             lowering.meet(info, axis, placed, item.span)
             info.axes[axis].reads.append((placed.place, placed.variables))
+            info.axes[axis].declared = True
             for variable, _ in placed.variables:
                 context.classes.prefer(variable.size, capital(variable.family), 2)
         if isinstance(domain, s.Name):

@@ -198,7 +198,8 @@ def solve_sizes(
                     for c, n in zip(causes, sorted(extent.names), strict=True)
                 )
                 if extent.name is None:
-                    cause = f"its extent is {extent} = {wanted}" + (cause and f", where {cause}")
+                    cause = f"{extent} = {wanted}, where {cause}" if cause else f"{wanted}"
+                    cause = f"its extent is {cause}"
                 raise InterpretError(
                     f"{tensor.name} has {found} {'element' if found == 1 else 'elements'} {where}, "
                     f"but {cause}",

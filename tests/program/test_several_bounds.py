@@ -1,0 +1,64 @@
+"""A name that several bounded sums read has the elements of all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from indicial import load
+from indicial.program.messages import IndicialError
+from indicial.program.program import Program
+
+SUMS = [
+    ("y = Σ_{i=0}^{3} p[i] + Σ_{i=2}^{5} p[i]", 0, 6, [(0, 3), (2, 5)]),
+    ("y = Σ_{i=2}^{5} p[i] + Σ_{k=0}^{3} p[k]", 0, 6, [(2, 5), (0, 3)]),
+    ("y = Σ_{i=1}^{2} p[i]\nz = Σ_{i=4}^{7} p[i]", 1, 7, [(1, 2)]),
+    ("y = Σ_{i=0}^{7} p[i] + Σ_{i=2}^{5} p[i]", 0, 8, [(0, 7), (2, 5)]),
+    ("y = Σ_{k=0}^{3} p[k] + Σ_{i=2}^{N} p[i]", 0, 10, [(0, 3), (2, 9)]),
+    ("y = Σ_{i=2}^{N} p[i] + Σ_{k=0}^{3} p[k]", 0, 10, [(2, 9), (0, 3)]),
+    ("y = Σ_{k=0}^{N} p[k] + Σ_{i=2}^{N+1} p[i]", 0, 10, [(0, 8), (2, 9)]),
+    ("y = Σ_{k=-M}^{0} p[k] + Σ_{i=-1}^{2} p[i]", -4, 7, [(-4, 0), (-1, 2)]),
+]
+
+
+def axis(program: Program, name: str = "p") -> str:
+    (one,) = program.code.tensors[name].axes
+    return f"{one.lower}..{one.upper}"
+
+
+@pytest.mark.parametrize(("text", "first", "count", "sums"), SUMS)
+def test_all_elements_count(text: str, first: int, count: int, sums: list[tuple[int, int]]) -> None:
+    program = load(text)
+    assert not program.errors
+    p = np.arange(1.0, count + 1) ** 2
+    y = sum(p[low - first : high + 1 - first].sum() for low, high in sums)
+    assert program.interpret({"p": p})["y"] == y
+    module = program.compile(dtype=torch.float64)
+    assert module(p=torch.tensor(p), want=["y"])["y"].item() == y
+
+
+@pytest.mark.parametrize(("text", "first", "count", "sums"), SUMS[:4])
+def test_so_have_weights(text: str, first: int, count: int, sums: list[tuple[int, int]]) -> None:
+    program = load(f"input x[i]\n{text}\nu[i] = x[i]".replace("p[", "W["))
+    assert program.code.tensors["W"].role == "parameter"
+    assert axis(program, "W") == f"{first}..{first + count - 1}"
+
+
+def test_sums_of_one_end_each_do_not_hide_the_longer() -> None:
+    assert axis(load("y = Σ_{i=0}^{3} p[i] + Σ_{i=2}^{5} p[i]")) == "0..5"
+    assert axis(load("y = Σ_{k=0}^{3} p[k] + Σ_{i=2}^{N} p[i]")) == "0..N"
+    # One step later is no element more: what is read before the first is its start.
+    assert axis(load("y[t] = p[t] + p[t-1] + p[t+1]")) == "0..T - 1"
+
+
+def test_too_few_elements_are_told() -> None:
+    program = load("y = Σ_{i=0}^{3} p[i] + Σ_{i=2}^{5} p[i]")
+    with pytest.raises(IndicialError, match=r"p has 4 elements .* its extent is 6$"):
+        program.interpret({"p": np.ones(4)})
+
+
+def test_what_is_declared_stays() -> None:
+    text = "input x[t]\nrange Δt = -2..2\nparameter p[Δt]\ny[t] = Σ_{s=0}^{T-1} p[t-s] x[s]"
+    assert axis(load(text)) == "-2..2"
+    assert axis(load("input p[t]\ny = Σ_{k=1}^{9} p[k] + Σ_{k=0}^{N} p[k]")) == "0..T - 1"
