@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from indicial import library
-from indicial.derivations.examining import STEPS, Derivations, derives
+from indicial.derivations.report import STEPS, Derivations, derives
 from indicial.notation.documents import (
     Document,
     by_looks,
