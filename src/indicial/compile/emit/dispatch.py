@@ -70,7 +70,7 @@ class Dispatch:
     ) -> list[Tensor]:
         by_name = dict(zip(self.names, sizes, strict=True))
         chosen = arguments[self.mask]
-        if chosen.numel() == 0 or any(unseen(a) or followed(a) for a in arguments):
+        if chosen.numel() == 0 or any(map(unseen, arguments)) or followed(*arguments):
             return self.whole.run(arguments, by_name, lengths)
         places = _Places(chosen)
         if not any(places.counts):

@@ -4,6 +4,7 @@ F.linear(x, W) + b                                      F.linear(x, W, b)
 F.linear(x, W) - b                                      F.linear(x, W, -b)
 A + F.linear(x, W) - b                                  A + F.linear(x, W, -b)
 F.linear(x, W.flatten(0, 1)).unflatten(2, (K, I)) + b   F.linear(x, …, b.flatten()).unflatten(…)
+F.linear(x, W) / math.sqrt(K)                           F.linear(x, W / math.sqrt(K))
 
 Linear maps of one operand become one: query, key and value in one product.
 
@@ -126,7 +127,22 @@ class _Biased(Rebuilder):
             return self.built(found)
         if node.operation == EMBEDDING and EMBEDDING in self.names:
             self.findings.append(Finding(EMBEDDING, EMBEDDING, self.tensor))
-        return None
+        return self.scaled(node)
+
+    def scaled(self, node: Node) -> Node | None:
+        """A multiple of a map of all members and steps: of its weights, which are fewer numbers."""
+        if node.operation not in ("*", "/"):
+            return None
+        number = next((n for n in node.arguments if n.kind == NUMBER), None)
+        linear = next((n for n in node.arguments if n.operation == LINEAR), None)
+        if linear is None or number is None or linear.rank < 3 or len(linear.operands) > 2:
+            return None
+        if self.uses[linear] > 1 or (node.operation == "/" and node.arguments[0] is number):
+            return None
+        x, w = map(self.node, linear.arguments)
+        weights = [w if n is linear else self.node(n) for n in node.arguments]
+        scaled = self.graph.binary(node.operation, weights[0], weights[1], w.shape)
+        return self.graph.make(LINEAR, x, scaled, shape=linear.shape, hint="product")
 
     def sum(self, node: Node) -> _Sum | None:
         minus = node.operation == "-"

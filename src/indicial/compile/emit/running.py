@@ -249,15 +249,14 @@ def empty_sizes(sizes: Mapping[str, int]) -> frozenset[str]:
     return frozenset(name for name, size in sizes.items() if size == 0)
 
 
-def followed(tensor: Tensor) -> bool:
-    """Whether a transform of `torch.func` or forward mode looks at what is done with a tensor."""
+def followed(*tensors: Tensor) -> bool:
+    """Whether a transform of `torch.func` or forward mode looks at what is done with one of them."""
     if torch.compiler.is_compiling():
         return False
-    if torch_inside.transformed(tensor):
+    if torch_inside.transformed(*tensors):
         return True
-    if not tensor.is_floating_point():
-        return False
-    return forward_ad.unpack_dual(tensor).tangent is not None  # type: ignore[no-untyped-call]
+    real = (t for t in tensors if t.is_floating_point()) if torch_inside.transforming() else ()
+    return any(forward_ad.unpack_dual(t).tangent is not None for t in real)  # type: ignore[no-untyped-call]
 
 
 def differentiating() -> bool:
@@ -274,7 +273,7 @@ def attention(
     scale: float | None = None,
 ) -> Tensor:
     """`F.scaled_dot_product_attention`, which can be differentiated as often as one likes."""
-    if _few_keys(query, key) or followed(query) or followed(key) or followed(value):
+    if _few_keys(query, key) or followed(query, key, value):
         return _written_out(query, key, value, attn_mask, is_causal, scale)
     found = F.scaled_dot_product_attention(
         query, key, value, attn_mask=attn_mask, is_causal=is_causal, scale=scale
@@ -365,7 +364,7 @@ def _again(gradients: Sequence[Tensor | None], given: Sequence[Tensor]) -> objec
 
 def quickly_wrapped(x: Tensor, w: Tensor, size: int, start: int, stop: int) -> Tensor:
     """`wrapped`, whose gradient by PyTorch takes transforms of complex numbers."""
-    if torch.compiler.is_compiling() or followed(x) or followed(w):
+    if torch.compiler.is_compiling() or followed(x, w):
         return wrapped(x, w, size, start, stop)
     found: Tensor = _Wrapped.apply(x, w, size, start, stop)  # type: ignore[no-untyped-call]
     return found

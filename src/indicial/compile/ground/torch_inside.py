@@ -33,14 +33,15 @@ def _private(path: str) -> Any:
 # ------------------------------------------------------------------ who looks on
 
 
-def transformed(tensor: Tensor) -> bool:
-    """Whether a tensor is inside a transform of `torch.func`: others' numbers, no memory of its own."""
+def transformed(*tensors: Tensor) -> bool:
+    """Whether one is inside a transform of `torch.func`: others' numbers, no memory of its own."""
     known = _private("_C._functorch.is_functorch_wrapped_tensor")
     batched = _private("_C._functorch.is_legacy_batchedtensor")  # gradients of many at once
     if known is not None and batched is not None:
-        return bool(known(tensor) or batched(tensor))
+        return any(known(tensor) or batched(tensor) for tensor in tensors)
     try:
-        tensor.data_ptr()
+        for tensor in tensors:
+            tensor.data_ptr()
     except RuntimeError:
         return True
     return False

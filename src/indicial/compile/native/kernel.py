@@ -52,7 +52,7 @@ def memory(
 
     Where an axis ends early for a member, a kernel writes nothing beyond, and others read it.
     """
-    early = any(size.names & set(ragged) for shape in shapes for size in shape)
+    early = bool(ragged) and any(s.names & {*ragged} for shape in shapes for s in shape)
     return like.new_zeros(extents) if early else like.new_empty(extents)
 
 
@@ -146,8 +146,13 @@ class Kernel:
         """The tensor itself, if what follows its first axis has no gaps; else a copy."""
         if name in self.gapless or tensor.dim() < 3 or tensor.numel() == 0:
             return tensor.contiguous()
-        whole = tensor.stride(0) == tensor.shape[1] * tensor.stride(1)
-        return tensor if whole and tensor[0, 0].is_contiguous() else tensor.contiguous()
+        within = 1
+        (_, steps, *inner), (member, step, *apart) = tensor.shape, tensor.stride()
+        whole = member == steps * step
+        for extent, stride in zip(reversed(inner), reversed(apart), strict=True):
+            whole = whole and (stride == within or extent == 1)
+            within *= extent
+        return tensor if whole else tensor.contiguous()
 
 
 def row(tensor: torch.Tensor) -> int:

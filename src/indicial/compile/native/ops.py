@@ -45,7 +45,7 @@ def _run_members(
     sizes: dict[str, int],
     lengths: dict[str, torch.Tensor],
 ) -> list[torch.Tensor]:
-    if all(map(_suits, arguments)) and not empty_sizes(sizes):
+    if all(map(_suits, arguments)) and not followed(*arguments) and not empty_sizes(sizes):
         return scan(recurrence, arguments, sizes, lengths)
     found = recurrence.plain(arguments, sizes, lengths)
     if empty_sizes(sizes):
@@ -56,9 +56,8 @@ def _run_members(
 
 
 def _suits(tensor: torch.Tensor) -> bool:
-    """Whether kernels take a tensor; one that a transform follows may have no memory."""
-    real = tensor.device.type in ("cpu", "meta") and tensor.dtype in REALS
-    return real and not followed(tensor)
+    """Whether kernels take a tensor; one that a transform follows may have no memory besides."""
+    return tensor.device.type in ("cpu", "meta") and tensor.dtype in REALS
 
 
 def scan(
@@ -202,7 +201,7 @@ def _run_back(
 
 def _seen_behind(gradients: Sequence[torch.Tensor]) -> bool:
     """Whether a gradient is itself looked at: to be differentiated, or many of them at once."""
-    return torch.is_grad_enabled() or any(map(followed, gradients))
+    return torch.is_grad_enabled() or followed(*gradients)
 
 
 @torch.library.custom_op("indicial::scan", mutates_args=(), schema=SCAN)
