@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from indicial.decode.settings import repeats
 from indicial.lab.studies.repetition import (
     Returned,
-    Ring,
     contains_loop,
     keeps_going_round,
     returned,
@@ -57,7 +56,7 @@ def test_a_text_that_leaves_its_loop() -> None:
     assert returned(text) == Returned(1, 4)
     assert not keeps_going_round(text)
     assert keeps_going_round(text[:-1])
-    assert returned([1, 2, 3]) is None and ring([1, 2, 3]) == Ring(())
+    assert returned([1, 2, 3]) is None and ring([1, 2, 3]) == ()
 
 
 def test_the_same_loop_entered_anywhere() -> None:
@@ -67,4 +66,4 @@ def test_the_same_loop_entered_anywhere() -> None:
     for _ in range(8):
         at = draw.randrange(4)
         found.add(ring([1, 2, *(inside[at:] + inside[:at]) * 6]))
-    assert found == {Ring((5, 8, 6, 7))}
+    assert found == {(5, 8, 6, 7)}

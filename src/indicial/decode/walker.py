@@ -100,7 +100,7 @@ class Walker:
         self._tokens[:, self.length] = tokens
         self.length += 1
         if self._fed == self.room:
-            self._slide()
+            self._begin_at(window_start(self.length, self.room))
         else:
             self._step(self.length - 1)
 
@@ -130,9 +130,6 @@ class Walker:
         self._tokens = self._tokens[at]
         self._origins = self._origins[at]
         self._state = self._state.select(torch.from_numpy(at), kin=kin)
-
-    def _slide(self) -> None:
-        self._begin_at(window_start(self.length, self.room))
 
     def _begin_at(self, start: int) -> None:
         self._state = self._begun.select(

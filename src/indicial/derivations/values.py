@@ -433,7 +433,7 @@ class Evaluation:
         if key in ("diag", "tr", "max", "min"):
             return built_in(key, [self.value(a, env) for a in node.arguments])
         if key in self.scope.functions and self.rules:
-            return self._inlined(key, node, env)
+            return self._body(key, [self.value(a, env) for a in node.arguments])
         if key in ("P", "p", "Pr", "𝒩", "N") and not (name.sub and self.scope.rules.get(key)):
             raise Unread(f"{key} is a probability")
         if self._factor(node) is not None:
@@ -503,9 +503,6 @@ class Evaluation:
         if not isinstance(value, float) or value < 0:
             raise Unread("an inverse function")
         return value
-
-    def _inlined(self, key: str, node: s.Call, env: Mapping[str, int]) -> Value:
-        return self._body(key, [self.value(a, env) for a in node.arguments])
 
     def _body(self, key: str, arguments: list[Value]) -> Value:
         function = self.scope.functions[key][-1]

@@ -309,7 +309,9 @@ class _Exporter:
             shape: dict[int, str] = {0: BATCH}
             for number, axis in enumerate(self.module.code.tensors[name].axes):
                 if axis.extent.name in lengths and self.length is None:
-                    shape[number + 1] = _length_name(str(axis.extent.name), lengths)
+                    shape[number + 1] = (
+                        LENGTH if len(lengths) == 1 else f"{LENGTH}_{axis.extent.name}"
+                    )
             shapes.append(shape)
         return traced(self.model, arguments, shapes, self.file.inputs, self.file.outputs)
 
@@ -446,7 +448,3 @@ def _quiet() -> Iterator[None]:
         finally:
             for logger, level in zip(loggers, before, strict=True):
                 logger.setLevel(level)
-
-
-def _length_name(size: str, lengths: set[str]) -> str:
-    return LENGTH if len(lengths) == 1 else f"{LENGTH}_{size}"

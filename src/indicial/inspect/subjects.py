@@ -35,7 +35,7 @@ from indicial.decode.answers import Answerer
 from indicial.program import ir
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import Form, form_of
-from indicial.tasks.predictions import Prediction, prediction, token_inputs
+from indicial.tasks.predictions import prediction, token_inputs
 
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule
@@ -106,18 +106,15 @@ def readings(code: ir.Code) -> list[Reading]:
     found = [t for t in token_inputs(code) if len(t.axes) == 1]
     said = prediction(code)
     if said is not None and said.blanked is not None:
-        return [_blanked(code, said, said.blanked)]
+        # The model reads the text with its blanks, and the loss what stood there.
+        name = said.blanked.name
+        return [Reading(said.blanked, shift(code, name), False, said.token.name)]
     if len(found) > 2:
         names = ", ".join(tensor.name for tensor in found)
         raise IndicialError(f"the model reads {len(found)} texts ({names}); two can be given")
     target = said.token.name if said is not None else None
     made = [Reading(t, shift(code, t.name), t.name == target) for t in found]
     return sorted(made, key=lambda one: one.predicted)
-
-
-def _blanked(code: ir.Code, said: Prediction, blanked: ir.Tensor) -> Reading:
-    """The model reads the text with its blanks, and the loss what stood there."""
-    return Reading(blanked, shift(code, blanked.name), False, said.token.name)
 
 
 def shift(code: ir.Code, token: str) -> int:

@@ -163,7 +163,7 @@ class Processes:
             from torch.distributed.fsdp import fully_shard
 
             for parameter in module.parameters():
-                _broadcast(parameter.detach())
+                distributed.broadcast(parameter.detach(), 0)
             fully_shard(module)
         called = torch.compile(module) if compiled else module
         if not self.connected or self.sharded:
@@ -203,10 +203,6 @@ def _outline(found: Checkpoint) -> dict[str, Any]:
         for name, value in found.tensors.items()
     ]
     return {"step": found.step, "facts": found.facts, "tensors": tensors}
-
-
-def _broadcast(tensor: Tensor) -> None:
-    distributed.broadcast(tensor, 0)
 
 
 def writes() -> bool:

@@ -1,15 +1,11 @@
 """The study `loops`: how often neural language models run in circles, by temperature, size and training.
 
->>> entered([5, 9, *[1, 2] * 20])
-Loop(start=2, length=2)
-
 A trigram must run in circles at temperature 0: it sees two words, and there are finitely many pairs
 (`repetition`). A state of numbers, or a window of words, may take much longer to come back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -18,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from indicial.data.world import world
-from indicial.decode.settings import LEAST, ROUNDS, repeats
+from indicial.decode.settings import LEAST, ROUNDS, Repeat, repeats
 from indicial.lab.studies.repetition import beginnings, contains_loop, written
 from indicial.lab.studies.study import (
     LINES,
@@ -68,19 +64,6 @@ class Subject(NamedTuple):
         return f"{self.model}-{self.width}-{self.steps}"
 
 
-class Loop(NamedTuple):
-    """From word `start` on a text goes round with so many words."""
-
-    start: int
-    length: int
-
-
-def entered(tokens: Sequence[int]) -> Loop | None:
-    """The loop in which a text ends."""
-    found = repeats(tokens)
-    return None if found is None else Loop(found.start, found.period)
-
-
 @dataclass(frozen=True)
 class Loops(Study):
     plan: Plan
@@ -104,7 +87,7 @@ class Loops(Study):
     def find(self, place: Place, say: Say) -> Findings:
         plan, own = self.plan, world(self.plan.data)
         hits: dict[str, dict[float, int]] = {}
-        coldest: dict[str, list[Loop]] = {}
+        coldest: dict[str, list[Repeat]] = {}
         number = 0
         for one in self.subjects:
             run = Run.open(place.folder / one.folder)
@@ -116,7 +99,7 @@ class Loops(Study):
                 texts = written(module, prompts, temperature, plan.words)
                 hits[one.label][temperature] = sum(map(contains_loop, texts))
                 if not temperature:
-                    coldest[one.label] = [loop for text in texts if (loop := entered(text))]
+                    coldest[one.label] = [loop for text in texts if (loop := repeats(text))]
             say(f"{one.label}: {hits[one.label][plan.temperatures[0]]} of {number} texts loop")
         title = f"Loops: {number} texts of {plan.words} words on {plan.data}, by temperature"
         return Findings(
@@ -129,7 +112,8 @@ class Loops(Study):
                     label: {f"{t:g}": n for t, n in found.items()} for label, found in hits.items()
                 },
                 "loops": {
-                    label: [list(loop) for loop in loops] for label, loops in coldest.items()
+                    label: [[loop.start, loop.period] for loop in loops]
+                    for label, loops in coldest.items()
                 },
             },
             lambda: _figure(hits, number, title),
@@ -144,11 +128,11 @@ NOTE = (
 )
 
 
-def _row(label: str, hits: dict[float, int], coldest: list[Loop], of: int) -> dict[str, str]:
+def _row(label: str, hits: dict[float, int], coldest: list[Repeat], of: int) -> dict[str, str]:
     found = {"model": label}
     for temperature, count in hits.items():
         found[f"τ = {temperature:g}"] = share_written(count, of)
-    starts, lengths = [loop.start for loop in coldest], [loop.length for loop in coldest]
+    starts, lengths = [loop.start for loop in coldest], [loop.period for loop in coldest]
     found["begins"] = f"{median(starts):g}" if starts else ""
     found["round"] = f"{median(lengths):g}, at most {max(lengths)}" if lengths else ""
     return found

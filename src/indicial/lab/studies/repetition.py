@@ -89,7 +89,7 @@ class Repetition(Study):
             say(f"temperature {temperature:g}: {hits[temperature]} of {len(texts)} texts loop")
         said = spoken(own, tokenizer, plan.words, len(prompts))
         loops = [ring(text) for text in coldest]
-        common = Counter(loops).most_common(1)[0][0] if loops else Ring(())
+        common = Counter(loops).most_common(1)[0][0] if loops else ()
         rounds = {t: round_probability(module, common, t) for t in plan.temperatures}
         title = (
             f"Repetition: trigram, {plan.steps:,} steps on {plan.data}; {len(prompts)} texts of "
@@ -105,7 +105,7 @@ class Repetition(Study):
                 "texts": len(prompts),
                 "looping": {f"{t:g}": count for t, count in hits.items()},
                 "another_round": {f"{t:g}": chance for t, chance in rounds.items()},
-                "loops": [[tokenizer.decode(r.tokens), n] for r, n in Counter(loops).most_common()],
+                "loops": [[tokenizer.decode(r), n] for r, n in Counter(loops).most_common()],
             },
             lambda: figure(hits, len(prompts), title),
         )
@@ -186,20 +186,18 @@ def returned(tokens: Sequence[int]) -> Returned | None:
     return None
 
 
-class Ring(NamedTuple):
-    """The words of a loop, from the one with the smallest number on."""
-
-    tokens: tuple[int, ...]
+Ring = tuple[int, ...]
+"""The words of a loop, from the one with the smallest number on."""
 
 
 def ring(tokens: Sequence[int]) -> Ring:
     """The loop that begins where the first pair comes back; the same wherever it is entered."""
     pair = returned(tokens)
     if pair is None:
-        return Ring(())
+        return ()
     inside = list(tokens[pair.first : pair.again])
     turns = [tuple(inside[n:] + inside[:n]) for n in range(len(inside))]
-    return Ring(min(turns))
+    return min(turns)
 
 
 def keeps_going_round(tokens: Sequence[int]) -> bool:
@@ -215,16 +213,16 @@ def round_probability(module: ProgramModule, loop: Ring, temperature: float) -> 
     """How likely the words of a loop are to come once more; None where there is no loop."""
     import torch
 
-    if not loop.tokens:
+    if not loop:
         return None
     if not temperature:
         return 1.0
-    count = len(loop.tokens)
+    count = len(loop)
     with torch.no_grad():
         # The second round has a whole round before it.
-        found = module(w=torch.tensor(loop.tokens * 2), want=["P"])["P"][count:].double()
+        found = module(w=torch.tensor(loop * 2), want=["P"])["P"][count:].double()
     drawn = (found.log() / temperature).log_softmax(-1)
-    return float(drawn[range(count), list(loop.tokens)].sum().exp())
+    return float(drawn[range(count), list(loop)].sum().exp())
 
 
 # ---------------------------------------------------------------------- in words and colours
@@ -254,11 +252,11 @@ def told(texts: list[list[int]], loops: list[Ring], tokenizer: Tokenizer) -> lis
         f"are {tokenizer.size**2:,} pairs."
     )
     said.append(f"The first text: {example(texts[0], tokenizer)} …")
-    common = [(one, n) for one, n in Counter(loops).most_common() if one.tokens]
+    common = [(one, n) for one, n in Counter(loops).most_common() if one]
     said.append(f"All end in {_count(len(common), 'loop')}. The commonest:")
     for one, number in common[:SHOWN]:
-        words = tokenizer.decode(one.tokens).strip()
-        said.append(f"{_count(number, 'text')}, {_count(len(one.tokens), 'word')}: {words}")
+        words = tokenizer.decode(one).strip()
+        said.append(f"{_count(number, 'text')}, {_count(len(one), 'word')}: {words}")
     return said
 
 
