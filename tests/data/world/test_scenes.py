@@ -18,7 +18,7 @@ from indicial.data.world.drawing import (
     holding,
     owners,
 )
-from indicial.data.world.scenes import HELD_OUT, PARTS, Scenes, captions, judge, vocabulary
+from indicial.data.world.scenes import HELD_OUT, PARTS, Scenes, captions, entropy, judge, vocabulary
 from indicial.program.messages import IndicialError
 
 ROWS = list(Scenes().rows("train", 60, seed=7))
@@ -65,6 +65,8 @@ def test_probabilities_of_captions_add_up_and_no_two_are_the_same() -> None:
         assert math.fsum(caption.probability for caption in said) == pytest.approx(1)
         assert len({caption.text for caption in said}) == len(said)
         assert all(judge(c.text, row["objects"]).meant == c.meant for c in said)
+        mean = -math.fsum(c.probability * math.log(c.probability) for c in said)
+        assert entropy(row["objects"]) == pytest.approx(mean)
         (own,) = [c for c in said if c.text == row["w"]]
         assert row["log_probability"] == pytest.approx(math.log(own.probability))
 

@@ -310,6 +310,12 @@ def make_row(things: Sequence[Thing], numbers: np.random.Generator) -> dict[str,
     }
 
 
+def entropy(things: Sequence[Thing]) -> float:
+    """Nats of a caption, the scene being known: exact."""
+    shares = [caption.probability for caption in captions(things)]
+    return -math.fsum(share * math.log(share) for share in shares)
+
+
 def _things(numbers: np.random.Generator, new: bool) -> list[Thing]:
     """What there is, and places for it: drawn again until there is room for all and nothing is in doubt."""
     counts = COUNTS[int(numbers.integers(len(COUNTS)))]
