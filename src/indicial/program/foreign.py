@@ -26,6 +26,7 @@ from indicial.program.names.outline import Outline
 from indicial.program.names.sorting import density
 from indicial.program.names.uses import BUILT_IN, PROBABILITY, Use
 from indicial.program.notions import is_differential, notion
+from indicial.program.vectors.kinds import WEIGHTS
 from indicial.program.vectors.labels import SELDOM_MATRICES, SHORTEST_WORD, runs, spelling
 from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, in_scripts, is_ones
 
@@ -69,16 +70,21 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
         for use in uses(outline, side):
             if reason := _probable(use, outline) if not drawn else "":
                 return reason
-            if use.kind == "factor" and use.reference.key[0] == "δ" and use.call in turned:
-                continue  # `δ^{(l)} (a^{(l-1)})^T`
+            if use.kind == "factor" and (use.call in turned or _weighs(use.reference.key)):
+                continue  # `δ^{(l)} (a^{(l-1)})^T`, `W^Q (x_j)`
             if use.call is not None and use.call.function.primes and _is_slope(use.call, statement):
                 continue
             if reason := opaque(use, outline) if not indexed(statement) and not drawn else "":
                 return reason
         for call in side.every(s.Call) if not indexed(statement) and not drawn else ():
-            if reason := _no_table(call, outline):
+            if reason := _no_table(call, statement, outline):
                 return reason
     return _word(statement, outline)
+
+
+def _weighs(key: str) -> bool:
+    """The W of `W (x)`: nobody calls a function so."""
+    return key[0] in WEIGHTS
 
 
 def _is_read(name: s.Expression, outline: Outline) -> bool:
@@ -294,12 +300,15 @@ def opaque(use: Use, outline: Outline) -> str:
     return ""
 
 
-def _no_table(call: s.Call, outline: Outline) -> str:
+def _no_table(call: s.Call, equation: s.Equation, outline: Outline) -> str:
     """`doc(w)`, `t_k(y_i, x)`: why round brackets that could hold indices hold arguments."""
     use = outline.use(call)
     if use is None or use.kind != "tensor" or call.function in outline.heads:
         return ""
-    key, numbering = use.reference.key, _numbering(outline)
+    key, left = use.reference.key, equation.left
+    numbering = _numbering(outline)
+    if isinstance(left, s.Call):  # the c of `α_t(c) = Σ_{c'} trans(c', c)`
+        numbering |= {a for a in left.arguments if isinstance(a, s.Name) and a.base in "abc"}
     places = len(call.arguments) + len(call.function.sub)
     if len(call.word) > 1 and key not in outline.defined and places < 2:
         return f"{key} is a function that nothing here defines"  # but `trans(c', c)` is a table

@@ -350,7 +350,11 @@ def _leading(factors: tuple[s.Expression, ...]) -> tuple[s.Expression, ...]:
 
 
 def _known_e(outline: Outline) -> bool:
-    """Whether the program has a tensor E: declared, or with two indices somewhere, or one on a left side."""
+    """Whether the program has a tensor E: declared, turned, or with two indices, or one on a left side."""
+    turned = {s.inner(n.body) for n in s.every(outline.statements, s.Transpose)}
+    raised = (n for n in s.every(outline.statements, s.Name) if n.sup == (s.Name("T"),))
+    if any(n.base == "E" for n in (*turned, *raised) if isinstance(n, s.Name)):
+        return True
     read = any(
         isinstance(node.base, s.Name)
         and node.base.base == "E"

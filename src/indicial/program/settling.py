@@ -178,7 +178,19 @@ def _without_foreign(part: Part, found: set[Statement]) -> Part:
     unread = [s for s in own if id(s) in reasons]
     found.update(unread)
     part = replace(part.without(reasons), borrowed=part.borrowed)
-    return replace(part, statements=[*part.statements, *filter(None, map(_seen, unread))])
+    seen = [st for st in map(_seen, unread) if st is not None and not _numbered(st, part)]
+    return replace(part, statements=[*part.statements, *seen])
+
+
+def _numbered(seen: Declaration, part: Part) -> bool:
+    """Whether what is read shows by itself how a name is numbered."""
+    name = head(seen.items[0])
+    others = (n for st in part.statements for n in st.every(Name) if isinstance(name, Name))
+    return any(
+        other.base == name.base and other.accents == name.accents and any(map(_counts, other.sub))
+        for other in others
+        if isinstance(name, Name)
+    )
 
 
 def _counts(argument: Expression) -> bool:

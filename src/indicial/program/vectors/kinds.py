@@ -296,7 +296,9 @@ class Kinds(Leaves):
             return {COLUMN: 0, ROW: row, NUMBER: 6}
         if seen.figure and seen.capital and not (seen.bold or seen.transposed):
             return {NUMBER: 0, COLUMN: 4, ROW: 4 + row, MATRIX: 5}
-        if seen.bold and seen.capital and seen.most > 1 and not seen.steps:  # an element
+        layers = bool(seen.positions & {"l", "ℓ"})
+        apart = seen.steps or layers or seen.transposed  # the m of `\\mathbf K_m^{(l)⊤}` is a head
+        if seen.bold and seen.capital and seen.most > 1 and not apart:  # an element
             return {NUMBER: 0.3, MATRIX: 2.5, COLUMN: 3, ROW: 3 + row}
         if variable.startswith("bold part"):
             return {MATRIX: 0, COLUMN: 1.5, ROW: 1.5 + row, NUMBER: 3}
@@ -345,7 +347,7 @@ class Kinds(Leaves):
         if not seen.letter.isascii() and (seen.letter == "ℒ" or not seen.product):
             return {NUMBER: 0, MATRIX: 3, COLUMN: 4}
         if seen.most > 1 and not (seen.steps and (seen.product or seen.transposed)):
-            return {NUMBER: 0.3, COLUMN: 2.5, ROW: 2.5 + row, MATRIX: 3}
+            return {NUMBER: 0.3, COLUMN: 2.5, ROW: 2.5 + row, MATRIX: 4.5}
         if seen.positions and seen.letter not in WEIGHTS:
             return {COLUMN: 0.8, ROW: 0.8 + row, MATRIX: 1.2, NUMBER: 2}
         column = 1.5 if seen.letter in CAPITAL_COLUMNS else 3

@@ -276,6 +276,7 @@ def _starred(node: s.Product) -> s.Expression:
     for one, two in zip(node.factors, node.factors[1:], strict=False):
         # `W * x` is what `W x` is, and `x_t × W` what `x_t W` is.
         weighs = any(isinstance(f, s.Name) and f.base in MATRICES for f in (one, two))
+        weighs = weighs or (isinstance(one, s.Name) and one.bare and one.base in RATES)
         if (
             starred(one, two)
             and not weighs
@@ -303,6 +304,8 @@ def starred(one: s.Expression, two: s.Expression) -> bool:
     return crossed and _steps(one) and not isinstance(two, s.Transpose | s.Number)
 
 
+RATES = frozenset("ληατρκ")
+"""Letters of numbers that others are multiplied with: the λ of `λ * w`."""
 KERNELS = frozenset("Kkw")
 """Letters of what something is convolved with."""
 

@@ -11,7 +11,7 @@ the unlikely ones dropped on the way. Where nothing fits, the entries say so by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -73,6 +73,8 @@ class Tables:
         self.costs = {variable: kinds.costs(variable, rows) for variable in kinds.seen}
         self.pinned: Given = {}
         """Shapes that are settled, while what cannot hold with them is looked at."""
+        self.dividing = False
+        """What is looked at divides something: the ε of `m / (√v + ε)` is a number."""
         self.numbered = False
         """The left side of the equation has an index of its own, besides time and layer."""
 
@@ -194,7 +196,9 @@ class Tables:
             case s.Product(factors=factors):
                 return self._product(node, factors)
             case s.Fraction(above=above, below=below):
-                return self.join(self.of(above), self.of(below), self._divided(below))
+                over, self.dividing = self.of(above), True
+                under, self.dividing = self.of(below), False
+                return self.join(over, under, self._divided(above, below))
             case s.Power(base=base, exponent=exponent):
                 powered = self.changed(self.of(base), partial(_raised, exponent))
                 number = self.of(exponent)
@@ -313,7 +317,7 @@ class Tables:
         if self.kinds.fixed(leaf) == NUMBER:
             return 0.2
         if is_greek(leaf.letter) and (not leaf.capital or leaf.letter == "Δ"):
-            return 2.2 if added and not self.kinds.in_bold else 0.3
+            return 2.2 if added and not (self.kinds.in_bold or self.dividing) else 0.3
         if self.kinds.in_bold and leaf.base.font in ("", "roman"):
             return 2.5 if self.kinds.seen[self.kinds.variable(leaf)].biases else 0.5
         if len(leaf.use.reference.items) > 1:
@@ -444,17 +448,29 @@ class Tables:
             and self._capital(node)
         )
 
-    def _divided(self, below: s.Expression) -> Rule:
+    def _divided(self, above: s.Expression, below: s.Expression) -> Rule:
         elements = divides(below, self.kinds)
+        # `m_t / (√v_t + ε)`: what is numbered alike is alike.
+        roots = (call.arguments[0] for call in below.every(s.Call) if call.word == "sqrt")
+        terms = [term for root in roots for term in s.terms(s.inner(root)) if self.kinds.leaf(term)]
+        under = {place for term in terms for place in self._places(term)}
+        alike = elements and bool(set(self._places(above)) & under)
 
         def rule(a: Shape, b: Shape) -> tuple[Shape, float] | None:
             if b == NUMBER:
-                return a, 0
+                return a, 2 if alike and a != NUMBER else 0
             if not elements or a not in (b, NUMBER):
                 return None
-            return b, 1
+            return b, (2 if a == NUMBER else 0) if alike else 1
 
         return rule
+
+    def _places(self, node: s.Expression) -> Iterator[tuple[s.Expression, ...]]:
+        """The indices of each name in an expression that has any."""
+        for name in self.kinds.values(node):
+            leaf = self.kinds.leaf(name)
+            if leaf is not None and leaf.use.reference.items:
+                yield leaf.use.reference.items
 
     def _reduction(self, node: s.Reduction) -> Table:
         body = self.of(node.body)
