@@ -47,12 +47,11 @@ class NameGrammar(Grammar):
         if token.kind == "letter" and self.script_depth:
             base = self.merged(base)
         while self.peek().text == "\\_" and not self.peek().space:  # `trust\\_ratio`
-            following = self.tokens[self.i + 1]
-            if following.kind not in ("letter", "word"):
+            after = self.tokens[self.i + 1]
+            if after.kind not in ("letter", "word"):
                 break
             self.i += 2
-            word = following.text
-            base += "_" + (self.merged(word) if following.kind == "letter" else word)
+            base += "_" + (self.merged(after.text) if after.kind == "letter" else after.text)
         if token.kind == "text" and base == "E" and not self.script_depth:
             base = "𝔼"  # upright, it is no letter of a tensor
         if token.kind == "text" and " " in base and not self.script_depth:

@@ -70,7 +70,7 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
         for use in uses(outline, side):
             if reason := _probable(use, outline) if not drawn else "":
                 return reason
-            if use.kind == "factor" and (use.call in turned or _weighs(use.reference.key)):
+            if use.kind == "factor" and (use.call in turned or use.reference.key[0] in WEIGHTS):
                 continue  # `δ^{(l)} (a^{(l-1)})^T`, `W^Q (x_j)`
             if use.call is not None and use.call.function.primes and _is_slope(use.call, statement):
                 continue
@@ -80,11 +80,6 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
             if reason := _no_table(call, statement, outline):
                 return reason
     return _word(statement, outline)
-
-
-def _weighs(key: str) -> bool:
-    """The W of `W (x)`: nobody calls a function so."""
-    return key[0] in WEIGHTS
 
 
 def _is_read(name: s.Expression, outline: Outline) -> bool:

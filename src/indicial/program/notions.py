@@ -16,6 +16,7 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.notation.signs import SCRIPT_LETTERS
 from indicial.program.names.letters import (
+    COUNTING,
     GROUPS,
     WORDS,
     index_expression,
@@ -125,6 +126,8 @@ def notion(node: s.Node, outline: Outline) -> str:
             return f"{unicode(node)} may be a power, or {node.base} for each {letter.base}"
         case s.Name(sub=(s.Name() as word,)) if _half_indices(word, outline):
             return f"{unicode(node)} has letters below that may be indices"
+        case s.Product(factors=factors) if pair := _meeting(factors, outline):
+            return f"{pair} have letters below that may be indices"
         case s.Call(function=s.Name(base="exp"), arguments=(only,)) if _bare_capital(only, outline):
             return "it may take the exponential of a matrix"
         case s.Call(function=s.Name(base="abs")) if any(map(_is_matrix, node.arguments)):
@@ -248,6 +251,23 @@ def _half_indices(word: s.Name, outline: Outline) -> bool:
     lone = {i for n in s.every(outline.statements, s.Name) for i in n.sub if is_lone(i)}
     below = all(s.Name(letter) in lone for letter in letters)
     return len(known) > 1 or (known <= letters_bound(outline.statements) and below)
+
+
+def _meeting(factors: Sequence[s.Expression], outline: Outline) -> str:
+    """`U_{oj} V_{jc}`, where nothing else says that j is an index: names whose letters meet are summed."""
+    for one, two in pairwise(factors):
+        words = [
+            f.sub[0].base
+            for f in (one, two)
+            if isinstance(f, s.Name)
+            and len(f.sub) == 1
+            and isinstance(f.sub[0], s.Name)
+            and len(f.sub[0].base) == 2
+            and not outline.naming.read(f).items
+        ]
+        if len(words) == 2 and words[0][1] == words[1][0] and words[0][1] in COUNTING:
+            return f"{unicode(one)} and {unicode(two)}"
+    return ""
 
 
 def _beside_rows(part: s.Expression, parts: Sequence[s.Expression]) -> bool:

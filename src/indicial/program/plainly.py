@@ -10,16 +10,17 @@ s = cases { h^⊤ q, h^⊤ W q }          →  two equations          one of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.program.foreign import opaque
-from indicial.program.names.letters import index_name
+from indicial.program.names.letters import index_name, shifted
 from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY, of_matrices
+from indicial.program.vectors.regular import OFTEN_VECTORS
 from indicial.program.vectors.unwritten import bound_apart, summed
 
 TIME = s.Name("t")
@@ -31,6 +32,49 @@ def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
     return summed(
         bound_apart(by_number(at_time(discounts(exponentials(named, sketch))))), prose=True
     )
+
+
+def with_steps(statements: Sequence[s.Statement]) -> list[s.Statement]:
+    """`f = σ(W_f x_t + b_f)`, `c_t = f ⊙ c_{t-1}`: f is one for each t, as what it is computed from.
+
+    Only of names that stand nowhere with a script: `y = h_T` and `ŷ = W h_t` beside `ŷ_t` say something else.
+    """
+    above: dict[s.Name, bool] = {}
+    for statement in statements:
+        if isinstance(statement, s.Equation) and not statement.draws:
+            left, right = statement.left, statement.sides[1:]
+            letter = isinstance(left, s.Name) and len(left.base) == 1 and not left.scripts
+            if isinstance(left, s.Name) and letter and _at_steps(right):
+                above[left] = not any(_at_step(n.sub) for n in s.every(right, s.Name))
+    scripted = {replace(n, sub=(), sup=()) for n in s.every(statements, s.Name) if n.scripts}
+    missing = {name for name in above if replace(name, sub=(), sup=()) not in scripted}
+    if not missing:
+        return list(statements)
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name):
+            step = (replace(TIME, span=node.span),)
+            if node in missing:
+                return replace(node, sup=step) if above[node] else replace(node, sub=step)
+            return node
+        return node.rebuild(change)
+
+    return [st.rebuild(change) if isinstance(st, s.Equation) else st for st in statements]
+
+
+def _at_steps(sides: Sequence[s.Expression]) -> bool:
+    """Whether something there is read at a step t that nothing there runs over."""
+    names = s.every(sides, s.Name)
+    bound = [n for r in s.every(sides, s.Reduction) for u in r.under for n in u.every(s.Name)]
+    steps = [n for n in names if _at_step(n.sub) or _at_step(n.sup)]
+    vectors = any(n.base in OFTEN_VECTORS for n in steps)
+    plain = (n for side in sides for n in s.values(side))
+    return vectors and TIME not in bound and TIME not in plain
+
+
+def _at_step(scripts: Sequence[s.Expression]) -> bool:
+    """The `t`, `t-1` and `(t)` that stand at a name."""
+    return any(found[0] == TIME for i in scripts if (found := shifted(i)) is not None)
 
 
 def exponentials(statement: s.Statement, outline: Outline) -> s.Statement:

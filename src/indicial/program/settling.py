@@ -29,7 +29,7 @@ from indicial.program.doubts import about, half_numbered, indexed
 from indicial.program.foreign import foreign
 from indicial.program.names.letters import COUNTING, live_letters
 from indicial.program.names.sorting import says_what
-from indicial.program.plainly import plainly
+from indicial.program.plainly import plainly, with_steps
 from indicial.program.program import Program
 from indicial.program.sections import Part
 
@@ -163,7 +163,7 @@ def _without_foreign(part: Part, found: set[Statement]) -> Part:
     """The part without what is not about tensors; that is added to what was `found`."""
     own = part.holding(part.statements).prose()
     sketch = part.outline()
-    plain = {id(s): plainly(s, sketch) for s in own}
+    plain = {id(old): plainly(new, sketch) for old, new in zip(own, with_steps(own), strict=True)}
     if any(id(new) != old for old, new in plain.items()):
         home = {id(plain[key]): block for key, block in part.home.items() if key in plain}
         statements = [plain.get(id(s), s) for s in part.statements]

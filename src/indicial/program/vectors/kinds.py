@@ -306,7 +306,10 @@ class Kinds(Leaves):
             column = 1.5 if seen.positions else 4.5
             return {MATRIX: 0, COLUMN: column, ROW: column + row, NUMBER: 7}
         if seen.bold:
-            found = {COLUMN: 0.2 if rows else 0, ROW: row, NUMBER: 6}
+            number = (
+                1.5 if seen.most > 1 and seen.positions else 6
+            )  # `Σ_j \\mathbf w_{kj}`: elements
+            found = {COLUMN: 0.2 if rows else 0, ROW: row, NUMBER: number}
             if is_greek(seen.letter):
                 return found | {MATRIX: 5}
             return found | {MATRIX: 7} if rows else found  # the sentence x of `x W_Q`
