@@ -20,7 +20,7 @@ from pathlib import Path
 import indicial
 from indicial.cli import main as indicial_command
 from indicial.inspect.attention_views import draw_attention
-from indicial.lab.front import Compared
+from indicial.lab.compare import Compared
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "pictures"

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from indicial.decode.evaluate import evaluate
     from indicial.decode.text import generate
     from indicial.designs.design import Design, design
-    from indicial.exercises.front import grade
-    from indicial.lab.front import compare
+    from indicial.exercises.marks import grade
+    from indicial.lab.compare import compare
     from indicial.library.loading import load, load_document
     from indicial.program.messages import IndicialError
     from indicial.program.program import Program
-    from indicial.training.front import train
     from indicial.training.run import Run
+    from indicial.training.train import train
 
 __all__ = [
     "Design", "IndicialError", "Program", "Run", "compare", "design", "evaluate", "generate",
@@ -40,15 +40,15 @@ PLACES = {
     "IndicialError": "program.messages",
     "Program": "program.program",
     "Run": "training.run",
-    "compare": "lab.front",
+    "compare": "lab.compare",
     "design": "designs.design",
     "evaluate": "decode.evaluate",
     "generate": "decode.text",
-    "grade": "exercises.front",
+    "grade": "exercises.marks",
     "load": "library.loading",
     "load_document": "library.loading",
     "same": "compile.same",
-    "train": "training.front",
+    "train": "training.train",
 }
 """Where each public name is made; it is fetched when it is first used, so that importing costs
 nothing."""

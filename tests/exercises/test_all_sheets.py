@@ -9,10 +9,10 @@ import pytest
 
 from indicial.exercises.answers import Answers, answers_of
 from indicial.exercises.asking import ask
-from indicial.exercises.front import marks_of
 from indicial.exercises.gaps import Exercise
 from indicial.exercises.grading import Grader
 from indicial.exercises.handout import latex, markdown, notebook
+from indicial.exercises.marks import marks_of
 
 PROBLEMS = Path(__file__).resolve().parents[2] / "docs" / "problems"
 SHEETS = sorted(path for path in PROBLEMS.glob("*.md") if path.stem != "README")

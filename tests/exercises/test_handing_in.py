@@ -12,14 +12,14 @@ import pytest
 
 import indicial
 from indicial.cli import main
-from indicial.exercises import front
+from indicial.exercises import marks
 from indicial.exercises.answers import answers_of
 from indicial.exercises.apart import Apart
 from indicial.exercises.asking import ask
-from indicial.exercises.front import Class, Marks, grade, safe_cell
 from indicial.exercises.gaps import Exercise
 from indicial.exercises.grading import Grader
 from indicial.exercises.handout import latex, markdown, notebook, prose
+from indicial.exercises.marks import Class, Marks, grade, safe_cell
 from indicial.notation.parse import parse_text
 from indicial.program.messages import IndicialError
 
@@ -167,7 +167,7 @@ def test_a_class_with_names_that_a_spreadsheet_would_compute(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(front, "grader", lambda made, *more: nullcontext(Grader(made)))
+    monkeypatch.setattr(marks, "grader", lambda made, *more: nullcontext(Grader(made)))
     room = tmp_path / "room"
     (room / "anna").mkdir(parents=True)
     (room / "anna" / "answers.txt").write_text(ANSWERS, encoding="utf-8")

@@ -119,8 +119,8 @@ def use(folder: Path, text: Path, rng: random.Random) -> str:
             with run.claimed():
                 run.mend(run.tokenizer())
         elif kind < 0.25:
-            from indicial.training.resuming import resume
             from indicial.training.settings import Settings
+            from indicial.training.train import resume
 
             resume(str(folder), Settings.read({"data": [str(text)]}))
         else:

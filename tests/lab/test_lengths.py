@@ -7,7 +7,7 @@ import pytest
 
 import indicial
 from indicial.data.prepare_columns import prepare_columns
-from indicial.lab.compare import draw_lengths, losses_by_length, parted
+from indicial.lab.comparison import draw_lengths, losses_by_length, parted
 from indicial.tasks.columns import ColumnTask
 from indicial.tasks.forms import form_of
 

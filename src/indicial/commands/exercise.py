@@ -11,8 +11,8 @@ from indicial.commands.arguments import Commands, check_outputs, command, forcin
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
-    from indicial.exercises.front import Class, Marks
     from indicial.exercises.gaps import Exercise
+    from indicial.exercises.marks import Class, Marks
 
 
 EXERCISE = """\
@@ -84,7 +84,7 @@ def add(commands: Commands[Any]) -> None:
 
 
 def _exercise(options: argparse.Namespace) -> int:
-    from indicial.exercises.front import exercise_of
+    from indicial.exercises.marks import exercise_of
     from indicial.program.outputs import write_text
 
     sheet = Path(options.sheet)
@@ -130,7 +130,7 @@ def _written(exercise: Exercise, ending: str, answers: dict[str, str] | None) ->
 
 
 def _grade(options: argparse.Namespace) -> int:
-    from indicial.exercises.front import Class, Marks, grade
+    from indicial.exercises.marks import Class, Marks, grade
     from indicial.program.outputs import write_text
 
     if options.draws is not None and options.draws < 1:

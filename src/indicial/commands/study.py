@@ -197,7 +197,7 @@ def _run(name: str, options: argparse.Namespace) -> int:
     from indicial.compile.native.threads import wait_asleep
 
     wait_asleep()
-    from indicial.lab.front import workers_of
+    from indicial.lab.compare import workers_of
     from indicial.lab.studies.study import run_study
     from indicial.training.display import Output
 

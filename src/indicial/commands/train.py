@@ -77,8 +77,8 @@ def _train(options: argparse.Namespace) -> int:
 
     wait_asleep()
     from indicial.training.display import summary_lines
-    from indicial.training.front import tell_stderr, train_with
     from indicial.training.processes import Silent
+    from indicial.training.train import tell_stderr, train_with
 
     settings = _settings(options)
     try:
@@ -106,7 +106,7 @@ def _tell_unread(lines: Iterable[str], lost: object) -> None:
     import contextlib
 
     from indicial.training.display import discard_stdout
-    from indicial.training.front import tell_stderr
+    from indicial.training.train import tell_stderr
 
     discard_stdout()
     with contextlib.suppress(OSError):  # it may be closed as well
@@ -213,7 +213,7 @@ def _compare(options: argparse.Namespace) -> int:
         DESIGN_OPTIONS,
         "is not for this: models are compared in a folder, with pictures (--out)",
     )
-    from indicial.lab.front import compare_models
+    from indicial.lab.compare import compare_models
 
     comparison = compare_models(
         options.models, _terms(options), parameters=options.parameters, seeds=options.seeds,

@@ -1,310 +1,281 @@
-"""A comparison: models on equal terms → a folder with runs, a table and pictures.
+"""The front door of comparing: models → trained on equal terms, with a table and pictures.
 
-    runs/compare-people-1/
-        compare.json                 the terms, and every result
-        table.md
-        parameters.png, .svg         loss against parameters; with one number of them
-        tokens.png, .svg             loss against tokens
-        lengths.png, .svg            loss against the length of the text, if it is predicted from other inputs
-        ugrnn-300k-seed-0/           a run like any other
-
-What is finished is not repeated: the same call goes on, and further models, sizes and seeds are
-added to what is there.
-
-A model that has to put a whole source into one vector loses on long texts; one that can look back does not. So rows of
-the validation part are divided by the length of what is predicted, about as many in each part.
+>>> found = compare("ugrnn", "transformer", data="people", minutes=2)
+>>> found.results[0].model, found.results[0].loss
+('ugrnn', 1.532)
+>>> print(compare("position", "learned.json"))        # two designs: nothing is trained
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
+from rich.console import Console
 
 from indicial.data.column_rows import Columns
 from indicial.data.corpus import Data
+from indicial.designs.comparison import Comparison as DesignComparison
+from indicial.designs.comparison import compare as compare_designs
+from indicial.designs.design import Design
+from indicial.designs.hand import two_designs
+from indicial.lab.comparison import Comparison
+from indicial.lab.pool import finished, run_trials
+from indicial.lab.report import explained, samples
 from indicial.lab.trials import (
-    Contender,
-    Group,
+    TOKENS,
     Result,
     Trial,
+    check_comparable,
+    contenders,
     groups,
-    make_trials,
-    markdown,
     notes,
+    plain,
     rows,
 )
+from indicial.lab.views import View, make_view
 from indicial.program.messages import IndicialError
-from indicial.program.outputs import write_text
-from indicial.tasks.columns import ColumnTask
-from indicial.tasks.forms import SEQUENCE
-from indicial.tasks.predictions import SURPRISE, Measure
-from indicial.training.chart import COLOURS, MARKS, plain_axes, saved, short
-from indicial.training.checkpoints import check_mine, write_json
-from indicial.training.curves import read_metrics
-from indicial.training.run import FILE as RUN
+from indicial.training.chart import short
+from indicial.training.checkpoints import numbered
 from indicial.training.run import Run
 from indicial.training.settings import Settings
+from indicial.training.shared_data import Tell, read_data
 
-PARTS = 8
-MOST = 60_000
-"""Tokens that are looked at."""
-
-
-def losses_by_length(run: Run, data: Columns) -> list[tuple[float, float]]:
-    """The mean length and the nats per token of each part; nothing if no text is predicted."""
-    context, batch_size = run.number("context"), run.number("batch_size", 32)
-    task = ColumnTask(run.program, data, context=context, batch_size=batch_size)
-    length = task.form.length
-    if task.form.kind != SEQUENCE or task.form.prediction is None or length is None:
-        return []
-    module = run.module("best").eval()
-    measure = Measure(module, task.form.prediction)
-    lengths: list[torch.Tensor] = []
-    nats: list[torch.Tensor] = []
-    with torch.no_grad():
-        for batch in task.blocks(MOST):
-            found = measure.tensors(batch.inputs, batch.lengths, [SURPRISE])[SURPRISE].double()
-            long = batch.lengths[length]
-            inside = torch.arange(found.shape[1]) < long[:, None]
-            lengths.append(long)
-            nats.append(torch.where(inside, found, 0.0).sum(1))
-    return parted(torch.cat(lengths).numpy(), torch.cat(nats).numpy())
-
-
-def parted(
-    lengths: np.ndarray[tuple[int], np.dtype[np.int64]],
-    nats: np.ndarray[tuple[int], np.dtype[np.float64]],
-) -> list[tuple[float, float]]:
-    """Rows of about the same length together: their mean length, and what a token of them costs."""
-    edges = np.unique(np.quantile(lengths, np.linspace(0, 1, PARTS + 1)[1:]))
-    found = []
-    below = -1.0
-    for edge in edges.tolist():
-        here = (lengths > below) & (lengths <= edge)
-        if here.any():
-            found.append(
-                (float(lengths[here].mean()), float(nats[here].sum() / lengths[here].sum()))
-            )
-        below = edge
-    return found
-
-
-ENTROPY = "entropy of the data"
-Curve = Sequence[tuple[float, float]]
-
-
-def draw_sizes(
-    groups: Sequence[Group], folder: Path, title: str, entropy: float | None = None
-) -> list[Path]:
-    """`parameters.png` and `.svg`: the seeds as dots, their means joined, intervals as bars."""
-    figure, axes = plain_axes(7, 4.2, title)
-    models = list(dict.fromkeys(group.model for group in groups))
-    for number, model in enumerate(models):
-        own = sorted((g for g in groups if g.model == model), key=lambda g: g.parameters)
-        colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
-        known = all(group.half is not None for group in own)
-        axes.errorbar(
-            [group.parameters for group in own], [group.mean for group in own],
-            yerr=[group.half for group in own] if known else None,
-            color=colour, marker=mark, markersize=6, linewidth=1.6, capsize=4, label=model,
-        )  # fmt: skip
-        if known:
-            dots = [(result.parameters, result.loss) for group in own for result in group.results]
-            axes.plot(*zip(*dots, strict=True), color=colour, marker=".", linestyle="", alpha=0.6)
-    axes.set_xscale("log")
-    ticks = sorted({group.asked for group in groups})
-    axes.set_xticks(ticks, [short(tick) for tick in ticks])
-    axes.minorticks_off()
-    axes.set_xlabel("parameters")
-    return _saved(figure, axes, entropy, folder, "parameters")
-
-
-def draw_tokens(
-    curves: Mapping[str, Sequence[Curve]], folder: Path, title: str, entropy: float | None = None
-) -> list[Path]:
-    """`tokens.png` and `.svg`: validation as training goes on, a line for each seed."""
-    figure, axes = plain_axes(7, 4.2, title)
-    _draw_curves(axes, curves)
-    late = [y for several in curves.values() for curve in several for _, y in curve[1:] or curve]
-    low = min([*late, *([entropy] if entropy is not None else [])])
-    margin = 0.05 * max(max(late) - low, 1e-3)
-    axes.set_ylim(low - margin, max(late) + margin)
-    axes.set_xlim(left=0)
-    axes.xaxis.set_major_formatter(lambda value, _: short(value))
-    axes.set_xlabel("tokens")
-    return _saved(figure, axes, entropy, folder, "tokens")
-
-
-def draw_lengths(curves: Mapping[str, Sequence[Curve]], folder: Path, title: str) -> list[Path]:
-    """`lengths.png` and `.svg`: what a token costs by the length of the text, a line for each seed."""
-    figure, axes = plain_axes(7, 4.2, title)
-    _draw_curves(axes, curves)
-    axes.set_ylim(bottom=0)
-    axes.set_xlim(left=0)
-    axes.set_xlabel("length of the text (tokens)")
-    return _saved(figure, axes, None, folder, "lengths")
-
-
-def _draw_curves(axes: Any, curves: Mapping[str, Sequence[Curve]]) -> None:
-    """A colour and a mark for each model, a line for each of its seeds."""
-    for number, (model, several) in enumerate(curves.items()):
-        for seed, curve in enumerate(several):
-            axes.plot(
-                *zip(*curve, strict=True), color=COLOURS[number % len(COLOURS)], linewidth=1.6,
-                marker=MARKS[number % len(MARKS)], markersize=4, label=model if not seed else None,
-            )  # fmt: skip
-
-
-def _saved(figure: Any, axes: Any, entropy: float | None, folder: Path, name: str) -> list[Path]:
-    if entropy is not None:
-        axes.axhline(entropy, color="#555555", linewidth=1.2, linestyle="--", label=ENTROPY)
-    handles, labels = axes.get_legend_handles_labels()
-    order = sorted(range(len(labels)), key=lambda at: labels[at] == ENTROPY)  # the models first
-    axes.legend([handles[at] for at in order], [labels[at] for at in order], frameon=False)
-    axes.set_ylabel("validation loss (nats per token)")
-    return saved(figure, folder, name)
-
-
-FILE = "compare.json"
-FORMAT = 1
+SEEDS = 2
+PARAMETERS = "300k"
+UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Which trainings there are, and where."""
+class Compared:
+    """What came of a comparison of models; its folder has the table, the pictures and the runs."""
 
-    folder: Path
-    terms: Settings
-    tokens: int | None
-    data: Data | Columns
-    trials: list[Trial]
-
-    @staticmethod
-    def make(
-        models: Sequence[Contender],
-        parameters: Sequence[int],
-        seeds: int,
-        terms: Settings,
-        data: Data | Columns,
-        folder: Path,
-        tokens: int | None,
-    ) -> Comparison:
-        """Every width is found, and the folder is looked at: nothing is left that could be wrong."""
-        trials = make_trials(models, parameters, seeds, terms, data, folder, tokens)
-        made = Comparison(folder, terms, tokens, data, trials)
-        made._check_folder()
-        return made
+    comparison: Comparison
+    results: list[Result]
+    mistakes: dict[str, str]
+    """Trainings that failed, by label, and why."""
+    lost: OSError | None = None
+    """Why nobody could be told any more."""
 
     @property
-    def said(self) -> dict[str, Any]:
-        """What all trainings have in common; JSON."""
-        return {**self.terms.said(), "tokens_budget": self.tokens, "digest": self.data.train.digest}
+    def folder(self) -> Path:
+        return self.comparison.folder
 
-    def _check_folder(self) -> None:
-        """A folder holds one comparison; it may grow, but not change its terms."""
-        path = self.folder / FILE
-        check_mine(self.folder, FILE, "comparison")
-        if not path.exists():
-            return
-        try:
-            before = json.loads(path.read_text(encoding="utf-8"))["terms"]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise IndicialError(f"{path} is damaged; choose another --out") from error
-        now = self.said
-        for name in sorted(before.keys() | now.keys()):
-            if before.get(name) == now.get(name):
-                continue
-            if name == "digest":
-                raise IndicialError(
-                    f"the data changed since {self.folder} was begun; choose another --out"
-                )
-            flag = f"--{name.replace('_', '-')}"
+    @property
+    def runs(self) -> dict[str, Run]:
+        """The run of each training, by its label: `"ugrnn, seed 0"`."""
+        there = _trained(self.comparison, self.results)
+        return {trial.label: Run.open(trial.folder) for trial in there}
+
+    @property
+    def finished(self) -> bool:
+        """Whether every training went to its end."""
+        whole = len(self.results) == len(self.comparison.trials)
+        return whole and all(result.finished for result in self.results)
+
+    @property
+    def to_go_on(self) -> str:
+        return f"stopped; to go on: the same call with --out {self.folder}"
+
+    def __str__(self) -> str:
+        return plain(rows(groups(self.results)))
+
+
+def _trained(comparison: Comparison, results: Sequence[Result]) -> list[Trial]:
+    """The trials that have come to a result."""
+    done = {(one.model, one.asked, one.seed) for one in results}
+    return [t for t in comparison.trials if (t.model, t.asked, t.seed) in done]
+
+
+def compare(
+    *models: str | os.PathLike[str] | Design | Run,
+    parameters: str | int | Sequence[int] | None = None,
+    seeds: int | None = None,
+    tokens_budget: str | int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    text: str | None = None,
+    quiet: bool = False,
+    **settings: Any,
+) -> Compared | DesignComparison:
+    """Models on equal terms, or two designs as they are, as `indicial compare` does.
+
+    >>> compare("rnn", "ugrnn", "gru", parameters="100k,300k", data="people")
+    >>> compare(design, learned, text="ABCA")
+
+    Models are named as on the command line (`stacked:CELL=gru,L=3`, `cell.eq`), and so are the
+    settings. A design is a `Design`, its file, its name, or a run of the same equations.
+    """
+    pair = two_designs(models)
+    if pair is not None:
+        said = {"parameters": parameters, "seeds": seeds, "out": out, "workers": workers}
+        said |= settings
+        odd = [name for name, value in said.items() if value is not None]
+        if odd:
             raise IndicialError(
-                f"{self.folder} was begun with {_written(flag, before.get(name))}, this is with "
-                f"{_written(flag, now.get(name))}. A comparison is on equal terms: choose another "
-                "--out"
+                f"{odd[0]} is not for this: nothing is trained when designs are compared"
             )
-
-    # ------------------------------------------------------------------ what came of it
-
-    def keep(self, results: Sequence[Result]) -> None:
-        """The terms and what there is so far: the folder can be gone on with from now on."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        kept = {
-            "format": FORMAT,
-            "terms": self.said,
-            "results": [asdict(result) for result in results],
-        }
-        write_json(self.folder / FILE, kept)
-
-    def write(self, results: Sequence[Result]) -> list[Path]:
-        """The table and the pictures; what was written."""
-        self.keep(results)
-        if not results:
-            return []
-        found = groups(results)
-        table = self.folder / "table.md"
-        lines = [f"# {self.title}", markdown(rows(found)), *notes(found)]
-        write_text(table, "\n\n".join(lines) + "\n")
-        return [table, *self._draw(found)]
-
-    @property
-    def title(self) -> str:
-        if self.tokens is not None:
-            return f"{self.data.name}, {short(self.tokens)} tokens each"
-        minutes = self.terms.minutes or 0
-        return f"{self.data.name}, {minutes:g} minute{'s' * (minutes != 1)} each"
-
-    def _draw(self, found: Sequence[Group]) -> list[Path]:
-        entropy = self.trials[0].entropy if self.trials else None
-        if len({group.asked for group in found}) > 1:
-            return draw_sizes(found, self.folder, self.title, entropy)
-        curves = {group.model: self._curves(group) for group in found}
-        curves = {model: several for model, several in curves.items() if several}
-        drawn = draw_tokens(curves, self.folder, self.title, entropy) if curves else []
-        return [*drawn, *self._draw_lengths(found)]
-
-    def _draw_lengths(self, found: Sequence[Group]) -> list[Path]:
-        """Of models that predict a text from something else: what it costs by its length."""
-        if not isinstance(self.data, Columns):
-            return []
-
-        curves: dict[str, list[list[tuple[float, float]]]] = {}
-        for group in found:
-            folders = [trial.folder for trial in self.trials if trial.model == group.model]
-            there = [Run.open(folder) for folder in folders if (folder / RUN).exists()]
-            several = [curve for run in there if (curve := losses_by_length(run, self.data))]
-            if several:
-                curves[group.model] = several
-        return draw_lengths(curves, self.folder, self.title) if curves else []
-
-    def _curves(self, group: Group) -> list[list[tuple[float, float]]]:
-        """The looks at the validation part, by tokens; a curve for each seed."""
-        found = []
-        for trial in self.trials:
-            if (trial.model, trial.asked) != (group.model, group.asked):
-                continue
-            path = trial.folder / "metrics.jsonl"
-            lines = list(read_metrics(path)) if path.exists() else []
-            tokens = {line["step"]: line["tokens"] for line in lines if "tokens" in line}
-            curve = [
-                (tokens[line["step"]], line["validation"]["loss"])
-                for line in lines
-                if "validation" in line and line["step"] in tokens
-            ]
-            if curve:
-                found.append(curve)
-        return found
+        return compare_designs(*pair, text)
+    if text is not None:
+        raise IndicialError("text is for two designs: the example on which weights are shown")
+    words = [os.fspath(one) if isinstance(one, str | os.PathLike) else repr(one) for one in models]
+    asked = str(parameters) if isinstance(parameters, int) else parameters
+    if asked is not None and not isinstance(asked, str):
+        asked = ",".join(map(str, asked))
+    return compare_models(
+        words, Settings.read(settings), parameters=asked, seeds=seeds,
+        tokens_budget=None if tokens_budget is None else str(tokens_budget),
+        out=out, workers=workers, quiet=quiet,
+    )  # fmt: skip
 
 
-def _written(flag: str, value: object) -> str:
-    if value is None:
-        return f"no {flag}"
-    words = value if isinstance(value, list) else [value]
-    return " ".join([flag, *map(str, words)])
+def compare_models(
+    models: Sequence[str],
+    terms: Settings,
+    *,
+    parameters: str | None = None,
+    seeds: int | None = None,
+    tokens_budget: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    samples: bool = False,
+    quiet: bool = False,
+) -> Compared:
+    """Trains what is not trained yet, and tells what came of it."""
+    processes = workers_of(workers)
+    comparison = _comparison(models, terms, parameters, seeds, tokens_budget, out, quiet)
+    before = {trial.label: finished(trial) for trial in comparison.trials}
+    left = [trial for trial in comparison.trials if before[trial.label] is None]
+    view = make_view(left, Console(quiet=True) if quiet else None)
+    _tell_plan(comparison, view, len(left))
+    comparison.keep([result for result in before.values() if result is not None])
+    outcomes = run_trials(left, processes, view) if left else {}
+    found = {**before, **{label: outcome.result for label, outcome in outcomes.items()}}
+    results = [result for trial in comparison.trials if (result := found[trial.label])]
+    _tell_results(comparison, results, view, samples)
+    mistakes = {label: outcome.mistake for label, outcome in outcomes.items() if outcome.mistake}
+    compared = Compared(comparison, results, mistakes, view.lost)
+    if not mistakes and not compared.finished and view.lost is None:
+        view.say(compared.to_go_on)
+    return compared
+
+
+# ---------------------------------------------------------------------- the call
+
+
+def _comparison(
+    words: Sequence[str],
+    terms: Settings,
+    parameters: str | None,
+    seeds: int | None,
+    tokens_budget: str | None,
+    out: str | os.PathLike[str] | None,
+    quiet: bool,
+) -> Comparison:
+    if not words:
+        raise IndicialError(
+            "name what to compare: indicial compare ugrnn transformer --data people"
+        )
+    if not terms.data:
+        raise IndicialError(
+            "name the data to train on: --data PATH, or --data people, a built-in world"
+        )
+    if terms.minutes is not None and tokens_budget is not None:
+        raise IndicialError("--minutes or --tokens-budget: one of them says how long a training is")
+    models = contenders(words)
+    asked = _numbers("--parameters", parameters or PARAMETERS)
+    if seeds is None:
+        seeds = SEEDS if terms.minutes is None else 1
+    if seeds < 1:
+        raise IndicialError(f"--seeds takes a number of at least 1; got {seeds}")
+    tokens = None
+    if terms.minutes is None:
+        tokens = _number("--tokens-budget", tokens_budget or str(TOKENS))
+    # A wrong name is told before the data are read.
+    programs = [model.trainable() for model in models]
+    check_comparable([model.name for model in models], programs)
+    tell: Tell = (lambda text: None) if quiet else print
+    data = read_data(programs[0], terms, tell)
+    folder = Path(out) if out is not None else numbered(f"compare-{Path(data.name).stem}")
+    return Comparison.make(models, asked, seeds, terms, data, folder, tokens)
+
+
+def _numbers(flag: str, text: str) -> list[int]:
+    """`"100k,300k,1M"` → `[100000, 300000, 1000000]`."""
+    found = sorted({_number(flag, one) for one in text.split(",")})
+    if len({short(one) for one in found}) < len(found):
+        raise IndicialError(f"{flag} {text}: some of these are too near to each other")
+    return found
+
+
+def _number(flag: str, text: str) -> int:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?)\s*", text, re.IGNORECASE)
+    number = round(float(match[1]) * UNITS[match[2].lower()]) if match else 0
+    if number < 1:
+        raise IndicialError(f"{flag} takes numbers such as 300k, 2.5M or 40000; got {text}")
+    return number
+
+
+def workers_of(asked: int | None) -> int:
+    """How many trainings there are at a time: one for each core, if nobody says it."""
+    if asked is None:
+        return os.cpu_count() or 1
+    if asked < 1:
+        raise IndicialError(f"--workers takes a number of at least 1; got {asked}")
+    return asked
+
+
+# ---------------------------------------------------------------------- what is told
+
+
+def _tell_plan(comparison: Comparison, view: View, left: int) -> None:
+    trials = comparison.trials
+    first = trials[0].settings
+    view.say(
+        f"{comparison.title}: batches of {first.batch_size} {_of_rows(comparison.data, first)}"
+    )
+    for trial in trials:
+        if trial.seed == 0:
+            own = ", ".join(f"{n} = {v}" for n, v in trial.settings.set.items())
+            view.say(f"  {trial.model}, {trial.parameters:,} parameters: {own}")
+    done = len(trials) - left
+    view.say(f"{len(trials)} trainings{f', {done} of them done already' if done else ''}")
+
+
+def _of_rows(data: Data | Columns, terms: Settings) -> str:
+    if isinstance(data, Columns):
+        return f"rows, {data.train.rows:,} to learn from"
+    tokenizer = data.tokenizer
+    return f"x {terms.context} tokens, V = {tokenizer.size} ({tokenizer.kind})"
+
+
+def _tell_results(comparison: Comparison, results: list[Result], view: View, samples: bool) -> None:
+    if not results:
+        view.say("nothing was trained")
+        return
+    runs = _trained(comparison, results)
+    paths = comparison.write(results)
+    if samples and view.lost is None:
+        _tell_samples([t for t in runs if t.seed == 0 and t.asked == runs[-1].asked], view)
+    found = groups(results)
+    view.say(f"\n{plain(rows(found))}\n")
+    for note in notes(found):
+        view.console.print(note, highlight=False, markup=False)
+    for path in paths:
+        view.say(str(path))
+    view.say(f"to hear more: indicial generate {runs[0].folder}")
+
+
+def _tell_samples(trials: list[Trial], view: View) -> None:
+    for trial in trials:
+        view.say(f"\n{trial.model}")
+        try:
+            view.say(samples(trial.folder, min(100, view.console.width)))
+        except IndicialError as error:  # one that fills in blanks writes nothing
+            view.say(f"  {error}")
+    if trials and (mark := explained(trials[0].folder)):
+        view.say(f"\n{mark}")

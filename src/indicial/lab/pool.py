@@ -40,11 +40,11 @@ from indicial.tasks.task import Scores
 from indicial.training.curves import Curves, Metrics
 from indicial.training.display import is_round
 from indicial.training.loop import train
-from indicial.training.resuming import resume
 from indicial.training.run import FILE, Run
 from indicial.training.settings import Settings
 from indicial.training.shared_data import open_any
 from indicial.training.starting import Ready, begin
+from indicial.training.train import resume
 from indicial.training.watchers import Interrupts, Report, Summary, Watcher
 
 PAUSE = 0.2

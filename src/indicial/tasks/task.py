@@ -6,7 +6,7 @@
     loss, terms = task.loss(module, batch)     what is minimised, and its parts by name
     task.validate(module).per_token            nats per token of the validation part
 
-Everything that is peculiar to a kind of data stands behind this: the loop (`train/loop.py`) knows
+Everything that is peculiar to a kind of data stands behind this: the loop (`training/loop.py`) knows
 neither words nor images.
 
 The terms that a loss is a sum of, so that each can be watched.
