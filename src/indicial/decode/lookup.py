@@ -34,8 +34,8 @@ from indicial.decode.settings import Decoding
 from indicial.decode.tokens import generate_tokens
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import Form, form_of
-from indicial.tasks.predictions import Measure
-from indicial.tasks.retrieval import Towers, reduced, sharing
+from indicial.tasks.predictions import Measure, sharing
+from indicial.tasks.retrieval import Towers, reduced
 
 if TYPE_CHECKING:
     from indicial.training.run import Run

@@ -29,7 +29,7 @@ from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.forms import CHOICE, LOSS, NUMBERS, POINTS, TAGS, Form, form_of
 from indicial.tasks.predictions import SURPRISE, Measure, surprise_of
-from indicial.tasks.retrieval import Retrieving, reduced, share, sharing
+from indicial.tasks.retrieval import Retrieving, reduced
 from indicial.tasks.scoring import (
     Answered,
     Chosen,
@@ -77,7 +77,6 @@ class ColumnTask(Task):
         self.buckets = Buckets(kept, len(rows), batch_size, seed)
         self.checked = self._lengths(data.validation)
         self._measure: Measure | None = None
-        self._measured: Any = None
         self._parts_of: Retrieving | None = None
 
     @property
@@ -304,11 +303,10 @@ class ColumnTask(Task):
         tokens spell exactly."""
         read = self.form.read
         assert read is not None and isinstance(self.scoring, Answered)
-        if self._measure is None or self._measured is not module:
-            part = sharing(module, reduced(module.code, [read.distribution.name]))
-            self._measured, self._measure = module, Measure(part, read)
-        share(module, self._measure.module)
-        names = {t.name for t in self._measure.module.code.tensors.values() if t.role == "input"}
+        if self._measure is None or self._measure.module is not module:
+            code = reduced(module.code, [read.distribution.name])
+            self._measure = Measure(module, read, code=code)
+        names = {t.name for t in self._measure.twin.code.tensors.values() if t.role == "input"}
         inputs = {n: v for n, v in batch.inputs.items() if n in names}
         slots = [slot for slot in self.slots if slot.name in names]
         lengths = {s.length: batch.lengths[s.length] for s in slots if s.length in batch.lengths}

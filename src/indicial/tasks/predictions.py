@@ -141,25 +141,46 @@ def surprise_of(token: str) -> str:
     return f"{SURPRISE}.{token}"
 
 
+def sharing(module: ProgramModule, code: Code) -> ProgramModule:
+    """A module of other equations about the same parameters, which it shares."""
+    from indicial.compile.module.module import ProgramModule
+
+    sizes = {n: v for n, v in module.sizes.known.items() if n in code.sizes}
+    part = ProgramModule(code, sizes, title=module.title, device="meta")
+    share(module, part)
+    return part
+
+
+def share(module: ProgramModule, part: ProgramModule) -> None:
+    """Gives a part the parameters that its module has now: moving it to another device may have given it others."""
+    part.train(module.training)
+    for name, key in part.state_keys.items():
+        part.register_parameter(key, module.get_parameter(module.state_keys[name]))
+    part.register_buffer("_like", module._like, persistent=False)
+
+
 class Measure:
     """-ln P of every token, with the weights of a module.
 
     >>> Measure(module, prediction(module.code))({"w": tokens}).shape      # tokens: (B, T)
     torch.Size([B, T])
 
-    `more` are predicted beside it: `tensors` gives -ln P of each by the name `surprise_of`.
+    `more` are predicted beside it: `tensors` gives -ln P of each by the name `surprise_of`. `code` is a part of
+    the program that is enough for it.
     """
 
     def __init__(
-        self, module: ProgramModule, found: Prediction, more: Sequence[Prediction] = ()
+        self,
+        module: ProgramModule,
+        found: Prediction,
+        more: Sequence[Prediction] = (),
+        code: Code | None = None,
     ) -> None:
-        from indicial.compile.module.module import ProgramModule
-
         self.module = module
-        code = with_surprise(module.code, found)
+        code = with_surprise(code or module.code, found)
         for other in more:
             code = with_surprise(code, other, surprise_of(other.token.name))
-        self.twin = ProgramModule(code, module.sizes.known, title=module.title, device="meta")
+        self.twin = sharing(module, code)
 
     def __call__(
         self,
@@ -178,7 +199,7 @@ class Measure:
         """Several tensors of the same pass, `SURPRISE` among them if it is asked for."""
         import torch
 
-        self._share()
+        share(self.module, self.twin)
         self.twin.eval()
         with torch.no_grad():
             found: Mapping[str, torch.Tensor] = self.twin(
@@ -190,17 +211,9 @@ class Measure:
         self, inputs: Mapping[str, torch.Tensor], want: Sequence[str]
     ) -> Mapping[str, torch.Tensor]:
         """The same with dropout and gradients, which go to the parameters of the module."""
-        self._share()
-        self.twin.train(self.module.training)
+        share(self.module, self.twin)
         found: Mapping[str, torch.Tensor] = self.twin(**inputs, want=list(want))
         return found
-
-    def _share(self) -> None:
-        # Anew in every call: moving a module to another device may have given it others.
-        for name, parameter in self.module.named_parameters():
-            self.twin.register_parameter(name, parameter)
-        for name, buffer in self.module.named_buffers():
-            self.twin.register_buffer(name, buffer, persistent=False)
 
 
 LENGTH, WORDS = 3, 3

@@ -29,7 +29,7 @@ from indicial.program import ir
 from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError
 from indicial.program.rewrite import needed_names, rebuild, sizes_in, tensors_read
-from indicial.tasks.predictions import Prediction
+from indicial.tasks.predictions import Prediction, share, sharing
 
 Part = TypeVar("Part")
 
@@ -220,22 +220,6 @@ def _needed(every: Sequence[ir.Statement], want: Iterable[str]) -> list[ir.State
     """The statements that some tensors come of."""
     names = needed_names(every, want)
     return [statement for statement in every if statement.target in names]
-
-
-def sharing(module: ProgramModule, code: ir.Code) -> ProgramModule:
-    """A part of the program of a module, with its parameters."""
-    sizes = {n: v for n, v in module.sizes.known.items() if n in code.sizes}
-    part = ProgramModule(code, sizes, title=module.title, device="meta")
-    share(module, part)
-    return part
-
-
-def share(module: ProgramModule, part: ProgramModule) -> None:
-    """Gives a part the parameters that its module has now."""
-    part.train(module.training)
-    for name, key in part.state_keys.items():
-        part.register_parameter(key, module.parameter(name))
-    part.register_buffer("_like", module._like, persistent=False)
 
 
 class Retrieving:
