@@ -9,7 +9,7 @@ import pytest
 import indicial
 from indicial import library
 from indicial.compile.native import toolchain
-from indicial.compile.native.building import build
+from indicial.compile.native.arranging import build
 from indicial.compile.native.routine import Native
 from indicial.compile.pipeline import planned
 

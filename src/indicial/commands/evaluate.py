@@ -111,7 +111,7 @@ def add(commands: Commands[Any]) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> int:
-    from indicial.compile.native.threads import wait_asleep
+    from indicial.compile.native.shared import wait_asleep
 
     wait_asleep()
     from indicial.decode.evaluate import evaluate_text

@@ -194,7 +194,7 @@ def _help(parser: argparse.ArgumentParser) -> int:
 
 
 def _run(name: str, options: argparse.Namespace) -> int:
-    from indicial.compile.native.threads import wait_asleep
+    from indicial.compile.native.shared import wait_asleep
 
     wait_asleep()
     from indicial.lab.compare import workers_of

@@ -73,7 +73,7 @@ def add(commands: Commands[Any]) -> None:
 
 
 def _train(options: argparse.Namespace) -> int:
-    from indicial.compile.native.threads import wait_asleep
+    from indicial.compile.native.shared import wait_asleep
 
     wait_asleep()
     from indicial.training.display import summary_lines

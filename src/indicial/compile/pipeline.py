@@ -109,7 +109,7 @@ def _handed(
     refused = tuple((loop, reason) for loop in scanned)
     if scanned and not reason:
         # Only now: what makes kernels takes longer to import than a program without loops to compile.
-        from indicial.compile.native.handing import with_kernels, with_readers
+        from indicial.compile.native.deriving import with_kernels, with_readers
 
         apart = verified(with_readers(code, plan, want))
         if apart is not code:

@@ -11,8 +11,8 @@ import torch
 import indicial
 from indicial import library
 from indicial.compile.native import toolchain
-from indicial.compile.native.building import build
-from indicial.compile.native.kernel import Kernel
+from indicial.compile.native.arranging import build
+from indicial.compile.native.routine import Kernel
 from indicial.compile.passes.hoist import hoist, nests
 from indicial.compile.passes.normal import normal
 from indicial.compile.passes.scan import extract

@@ -6,7 +6,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from indicial.compile.native import products, toolchain
+from indicial.compile.native import shared, toolchain
 
 KERNEL = """
 typedef {real} real;
@@ -37,7 +37,7 @@ def surrounded(values: np.ndarray) -> np.ndarray:
     return whole
 
 
-def check(found: products.Products, dtype: type) -> None:
+def check(found: shared.Products, dtype: type) -> None:
     kernel = toolchain.load(KERNEL.format(real=TYPES[dtype])).kernel
     rng = np.random.default_rng(5)
     for m, n, k in SHAPES:
@@ -61,7 +61,7 @@ def check(found: products.Products, dtype: type) -> None:
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_products(dtype: type) -> None:
-    check(products.find(TYPES[dtype]), dtype)
+    check(shared.find_products(TYPES[dtype]), dtype)
 
 
 @pytest.mark.parametrize("without", ["-mno-avx512f", "-mno-avx"])
@@ -71,7 +71,7 @@ def test_narrower_vectors(without: str, monkeypatch: pytest.MonkeyPatch) -> None
         pytest.skip("flags of x86")
     narrow = dataclasses.replace(compiler, flags=(*compiler.flags, without))
     monkeypatch.setattr(toolchain, "find_compiler", lambda: narrow)
-    found = products.find.__wrapped__("float")
+    found = shared.find_products.__wrapped__("float")
     assert found.panel == (16 if "#define __AVX__" in compiler.identity and "512" in without else 8)
     check(found, np.float32)
 
@@ -94,7 +94,7 @@ def test_the_header_can_be_included() -> None:
 
 def test_fewer_optimizations_change_no_bit() -> None:
     """A product and a sum are one operation, as with more of them: it is that which is fast."""
-    source = products.SOURCE.format(real="float")
+    source = shared.SOURCE.format(real="float")
     rng = np.random.default_rng(1)
     a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((7, 37), (37, 70)))
     found = []

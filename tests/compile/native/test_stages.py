@@ -4,7 +4,7 @@ from indicial import load
 from indicial.compile.native.body import body
 from indicial.compile.native.projections import Gathered, Projection, projections
 from indicial.compile.native.stages import Fused, stages
-from indicial.compile.native.writing.kernel_plan import times
+from indicial.compile.native.writing.writer import times
 from indicial.compile.schedule.schedule import schedule
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from indicial.compile.native import threads, toolchain
+from indicial.compile.native import shared, toolchain
 
 SOURCE = """
 #include "threads.h"
@@ -66,11 +66,11 @@ pytestmark = pytest.mark.skipif(not toolchain.available(), reason="no C compiler
 
 
 @pytest.fixture
-def three() -> threads.Threads:
+def three() -> shared.Threads:
     """Three threads of PyTorch's."""
     before = torch.get_num_threads()
     torch.set_num_threads(3)
-    found = threads.find()
+    found = shared.find_threads()
     torch.set_num_threads(before)
     if found is None:
         pytest.skip("PyTorch has no OpenMP")
@@ -81,7 +81,7 @@ def pointer(array: np.ndarray) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
 
-def run(found: threads.Threads | None, most: int, rows: int) -> tuple[int, list[list[int]]]:
+def run(found: shared.Threads | None, most: int, rows: int) -> tuple[int, list[list[int]]]:
     """The number of parts, and the rows of each."""
     seen, shares = np.zeros(64, np.int32), np.zeros((64, 2), np.int64)
     struct = None if found is None else ctypes.byref(found)
@@ -91,7 +91,7 @@ def run(found: threads.Threads | None, most: int, rows: int) -> tuple[int, list[
     return parts, shares[:parts].tolist()
 
 
-def test_each_part_runs_once(three: threads.Threads) -> None:
+def test_each_part_runs_once(three: shared.Threads) -> None:
     assert run(three, 64, 40) == (3, [[0, 8], [8, 24], [24, 40]])
     assert run(three, 2, 20) == (2, [[0, 8], [8, 20]])
     assert run(three, 3, 5) == (3, [[0, 0], [0, 0], [0, 5]])
@@ -102,18 +102,18 @@ def test_each_part_runs_once(three: threads.Threads) -> None:
 def test_one_thread_is_no_team() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    found = threads.find()
+    found = shared.find_threads()
     torch.set_num_threads(before)
     assert found is None
 
 
-def test_inside_of_a_part_there_is_one_thread(three: threads.Threads) -> None:
+def test_inside_of_a_part_there_is_one_thread(three: shared.Threads) -> None:
     seen = np.zeros(64, np.int32)
     toolchain.load(SOURCE).nested(ctypes.byref(three), pointer(seen))
     assert seen[:4].tolist() == [1, 1, 1, 0]
 
 
-def rounds(found: threads.Threads | None, parts: int, count: int) -> list[int]:
+def rounds(found: shared.Threads | None, parts: int, count: int) -> list[int]:
     result = np.zeros(64, np.int64)
     struct = None if found is None else ctypes.byref(found)
     toolchain.load(SOURCE).rounds(struct, parts, count, pointer(result))
@@ -127,13 +127,13 @@ def expected_rounds(parts: int, count: int) -> list[int]:
     return numbers
 
 
-def test_barriers_hold(three: threads.Threads) -> None:
+def test_barriers_hold(three: shared.Threads) -> None:
     assert rounds(three, 2, 2000) == expected_rounds(2, 2000)
     assert rounds(three, 3, 50) == expected_rounds(3, 50)
     assert rounds(None, 1, 50) == expected_rounds(1, 50)
 
 
-def test_threads_of_python_at_once(three: threads.Threads) -> None:
+def test_threads_of_python_at_once(three: shared.Threads) -> None:
     with ThreadPoolExecutor(4) as pool:
         results = list(pool.map(lambda _: rounds(three, 2, 200), range(12)))
     assert results == [expected_rounds(2, 200)] * 12
@@ -144,19 +144,19 @@ import os, sys, torch
 sys.path.insert(0, {folder!r})
 import test_threads as t
 torch.set_num_threads(2)
-found = t.threads.find()
+found = t.shared.find_threads()
 assert t.run(found, 2, 20)[0] == 2  # the workers exist
 child = os.fork()
 if child == 0:
     torch.set_num_threads(2)
-    alone = t.run(found, 2, 20)[0] == 1 and t.threads.find() is None
+    alone = t.run(found, 2, 20)[0] == 1 and t.shared.find_threads() is None
     os._exit(0 if alone else 1)
 assert os.waitpid(child, 0)[1] == 0
 assert t.run(found, 2, 20)[0] == 2
 """
 
 
-def test_a_forked_process_uses_one_thread(three: threads.Threads) -> None:
+def test_a_forked_process_uses_one_thread(three: shared.Threads) -> None:
     code = FORK.format(folder=__file__.rsplit("/", 1)[0])
     result = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60
@@ -167,7 +167,7 @@ def test_a_forked_process_uses_one_thread(three: threads.Threads) -> None:
 @pytest.mark.parametrize(
     ("environment", "imported", "share", "expected"),
     [
-        ({}, False, 0.9, threads.TURNS),
+        ({}, False, 0.9, shared.TURNS),
         ({}, False, 0.0, None),
         ({}, True, 0.9, None),
         ({"GOMP_SPINCOUNT": "7"}, False, 0.9, "7"),
@@ -182,17 +182,17 @@ def test_threads_that_wait_sleep_on_a_busy_machine_unless_somebody_chose(
     expected: str | None,
 ) -> None:
     modules = {"torch": torch} if imported else {}
-    monkeypatch.setattr(threads.sys, "modules", modules)
-    monkeypatch.setattr(threads, "busy", lambda: share)
-    monkeypatch.setattr(threads.os, "environ", environment := dict(environment))
-    threads.wait_asleep()
+    monkeypatch.setattr(shared.sys, "modules", modules)
+    monkeypatch.setattr(shared, "busy", lambda: share)
+    monkeypatch.setattr(shared.os, "environ", environment := dict(environment))
+    shared.wait_asleep()
     assert environment.get("GOMP_SPINCOUNT") == expected
 
 
 def test_the_share_in_use_is_told_by_the_kernels_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = iter([(100, 200), (125, 300)])
-    monkeypatch.setattr(threads, "_idle", lambda: next(counts))
-    monkeypatch.setattr(threads, "LOOK", 0.0)
-    assert threads.busy() == 0.75
+    monkeypatch.setattr(shared, "_idle", lambda: next(counts))
+    monkeypatch.setattr(shared, "LOOK", 0.0)
+    assert shared.busy() == 0.75
     monkeypatch.undo()
-    assert 0 <= threads.busy() <= 1
+    assert 0 <= shared.busy() <= 1

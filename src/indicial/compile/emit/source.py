@@ -18,8 +18,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Collection, Sequence
 
+from indicial.compile.emit.batch import MEMBER, lift, with_logs
 from indicial.compile.emit.calls import IN_PLACE, MERGED, NAMES, Finding
-from indicial.compile.emit.lift import MEMBER, lift, with_logs
 from indicial.compile.emit.nodes import ALL, INDEXED, Node
 from indicial.compile.emit.patterns import biased, in_place, merged
 from indicial.compile.emit.printing import WIDTH, Line, Printer, Return, quoted

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from indicial.compile.emit.batch import Ragged, StartsBeyond, at_letters, position, varies
 from indicial.compile.emit.nodes import (
     EACH,
     FLOAT,
@@ -30,7 +31,6 @@ from indicial.compile.emit.nodes import (
 )
 from indicial.compile.emit.numbers import loose_names, replaced
 from indicial.compile.emit.operations import Torch
-from indicial.compile.emit.ragged import Ragged, StartsBeyond, at_letters, position, varies
 from indicial.compile.emit.reads import Array, Bounds, Pick, Where, bounds_of, choose, read
 from indicial.compile.emit.storage import Definition, Store, Walked, hull, merge
 from indicial.compile.emit.values import Environment, Value

@@ -58,10 +58,9 @@ CLASSES = {
     "compile.emit.doubling": "Alone Doubling Handed Linear",
     "compile.emit.running": "Source",
     "compile.module.runnable": "Runnable",
-    "compile.native.kernel": "Kernel",
     "compile.native.projections": "Gathered Outer Outers Projection Weighted",
     "compile.native.recurrence": "Recurrence",
-    "compile.native.routine": "Native Routine Stretch Tiled",
+    "compile.native.routine": "Kernel Native Routine Stretch Tiled",
     "compile.passes.scan": "Members Scan",
 }
 """All that is ever made of a stored text; imported when it is met."""

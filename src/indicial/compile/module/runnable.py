@@ -94,15 +94,15 @@ def runnable(code: Code, key: Key, expected: Expected | None = None) -> Runnable
 def _made(code: Code, key: Key, expected: Expected | None) -> Runnable:
     """The same, made through all passes."""
     from indicial.compile.emit.source import emit
-    from indicial.compile.native import products
-    from indicial.compile.native.kernel import REALS
+    from indicial.compile.native import shared
+    from indicial.compile.native.routine import REALS
     from indicial.compile.pipeline import planned
     from indicial.compile.schedule.schedule import needed, schedule
 
     want, (ragged, draws, empty) = key.want, map(frozenset, key[1:])
     walks = any(loop.kind == "scanned" for loop in schedule(code, want).loops())
     if walks and expected is not None and expected.dtype in REALS and toolchain.available():
-        products.start(REALS[expected.dtype])
+        shared.start_products(REALS[expected.dtype])
     ready = planned(code, want, draws, ragged)
     starts = tuple(call.start for call in ready.plan.calls() if call.start is not None)
     if expected is not None:

@@ -17,8 +17,8 @@ import torch
 
 from indicial.compile.emit.running import empty_sizes, followed
 from indicial.compile.ground.torch_inside import watched
-from indicial.compile.native.kernel import REALS
 from indicial.compile.native.recurrence import Recurrence, registered
+from indicial.compile.native.routine import REALS
 
 # Written out: not all versions of PyTorch read them off `list[torch.Tensor]`.
 SCAN = "(Tensor[] arguments, Tensor[] lengths, SymInt[] sizes, str ragged, str key) -> Tensor[]"

@@ -1,4 +1,4 @@
-/* The products of products.h, compiled once for all kernels: `products.py` fills the struct.
+/* The products of products.h, compiled once for all kernels: `shared.py` fills the struct.
 
      typedef float real;                            or double, before this header is included
      #include "shared_products.h"

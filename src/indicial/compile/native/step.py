@@ -31,10 +31,10 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from indicial.compile.native import products, threads
-from indicial.compile.native.building import build
-from indicial.compile.native.kernel import REALS, CallStruct, Kernel, row
-from indicial.compile.native.writing.kernel_plan import Within
+from indicial.compile.native import shared
+from indicial.compile.native.arranging import build
+from indicial.compile.native.routine import REALS, CallStruct, Kernel, row
+from indicial.compile.native.writing.writer import Within
 from indicial.compile.passes.hoist import NotUnrolled, unrolled
 from indicial.compile.passes.normal import normal
 from indicial.compile.passes.scan import Unsupported
@@ -152,8 +152,8 @@ class Launch:
         self.ends = (ctypes.c_void_p * (len(kernel.ragged) + 1))()
         self.memory = (ctypes.c_void_p * count)()
         self.rows = (ctypes.c_int64 * count)()
-        self._products = products.find(kernel.real)
-        self._threads: threads.Threads | None = None
+        self._products = shared.find_products(kernel.real)
+        self._threads: shared.Threads | None = None
         self._weights: Weights | None = None
         self._alone, self._pause = 0, PAUSE
         self.grown: dict[int, weakref.ref[torch.Tensor]] = {}
@@ -178,7 +178,7 @@ class Launch:
             for number, tensor in weights.places:
                 self.place(number, tensor)
             self._weights = weights
-        pool = threads.find() if members > 1 or not self._alone else None
+        pool = shared.find_threads() if members > 1 or not self._alone else None
         if pool is not self._threads:
             self._threads = pool
             self.call.threads = ctypes.addressof(pool) if pool is not None else None

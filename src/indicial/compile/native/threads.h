@@ -1,4 +1,4 @@
-/* Work divided over the threads that PyTorch already has: `threads.py` fills the struct.
+/* Work divided over the threads that PyTorch already has: `shared.py` fills the struct.
 
      static void part(void *data, int part, int parts) { ... the rows of this part ... }
 
@@ -8,7 +8,7 @@
 
    n is at most `most` and at most threads->most, and may be smaller: 1 inside of another parallel
    region, and in a process that was forked from the one that made the struct, where the threads are
-   gone. The caller is part 0. Starting costs 1 to 7 us (threads.py).
+   gone. The caller is part 0. Starting costs 1 to 7 us (shared.py).
 
    Where parts need each other's results, step by step, they meet at a barrier. It spins, as the
    others are only microseconds away, but lets others run when it takes longer.

@@ -23,8 +23,7 @@ from indicial.compile.module.call import Lengths, Result, own_precision, result
 from indicial.compile.schedule.schedule import schedule
 from indicial.compile.stepping.causal import Walk, walk_of
 from indicial.compile.stepping.codes import Stepping, Text, beginning, derive, step
-from indicial.compile.stepping.given import Given
-from indicial.compile.stepping.prefill import Prefill
+from indicial.compile.stepping.prefill import Given, Prefill
 from indicial.compile.stepping.state import (
     Begun,
     Cache,

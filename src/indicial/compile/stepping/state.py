@@ -47,7 +47,7 @@ import torch
 
 from indicial.compile.module.call import Result, result
 from indicial.compile.native import toolchain
-from indicial.compile.native.kernel import REALS
+from indicial.compile.native.routine import REALS
 from indicial.compile.native.step import Growing, Held, NativeStep
 from indicial.compile.passes.scan import Unsupported
 from indicial.compile.stepping.codes import Stepping, placed

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from indicial.compile.module.module import ProgramModule
-from indicial.compile.native.threads import busy
+from indicial.compile.native.shared import busy
 from indicial.lab.studies.study import LINES, Findings, Place, Say, Study, axes_of, exponent
 from indicial.library.loading import load
 from indicial.program.explain.facts import tied_sizes

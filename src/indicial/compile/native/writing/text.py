@@ -32,9 +32,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from indicial.compile.native.stages import Fused, Matmul, Nested, Output, Single, Stage, Term
-from indicial.compile.native.writing import kernel_plan
 from indicial.compile.native.writing.c import declarations, size_declarations
-from indicial.compile.native.writing.kernel_plan import KernelPlan, times, total
 from indicial.compile.native.writing.rows import (
     members,
     rounds,
@@ -44,10 +42,11 @@ from indicial.compile.native.writing.rows import (
     target_place,
     target_row,
     value_or_start,
+    write_reduction,
+    write_softmax,
     write_starts,
 )
-from indicial.compile.native.writing.sums import write_reduction, write_softmax
-from indicial.compile.native.writing.writer import Writer
+from indicial.compile.native.writing.writer import KernelPlan, Writer, column, times, total
 from indicial.compile.passes.forms import Distribution
 from indicial.compile.passes.scan import Unsupported
 from indicial.compile.schedule.plan import Loop
@@ -200,15 +199,15 @@ def write_matmul(w: Writer, stage: Matmul) -> None:
     operand, result, weights = w.fresh("a"), w.fresh("p"), w.fresh("w")
     w.scratch += [(operand, times(every, k)), (result, times(every, n))]
     elsewhere = []
-    for output, column in zip(stage.outputs, _starts(heights), strict=True):
+    for output, at in zip(stage.outputs, _starts(heights), strict=True):
         name = output.statement.target
         if name in w.stores:  # kept, or read at another step, when these columns are overwritten
-            elsewhere.append((output, result, f"{n} + {column}"))
+            elsewhere.append((output, result, f"{n} + {at}"))
             continue
         tensor, walked = w.body.code.tensors[name], w.body.walked(name)
         left = [index_at(place) for place in output.statement.left]
         across = [left.index(i.name) for i in output.terms[0].rows]
-        w.stores[name] = kernel_plan.column(result, column, n, tensor, w.sizes, walked, across)
+        w.stores[name] = column(result, at, n, tensor, w.sizes, walked, across)
     weights = _packed(w, stage, weights, (k, n), widths, heights)
     tests = {_there(w, output, term) for output in stage.outputs for term in output.terms}
     there = tests.pop() if len(tests) == 1 else ""

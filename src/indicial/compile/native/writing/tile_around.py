@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from indicial.compile.native.tile import TIME, Item
-from indicial.compile.native.writing.kernel_plan import row_major, times, total
 from indicial.compile.native.writing.tile_values import ROW, VEC, TileValues, deeper
+from indicial.compile.native.writing.writer import row_major, times, total
 from indicial.compile.passes.algebra import ONE, flat
 from indicial.compile.passes.algebra import times as product
 from indicial.program.ir import Expression, Read

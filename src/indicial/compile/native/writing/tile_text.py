@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from indicial.compile.native.kernel import PARTS
+from indicial.compile.native.routine import PARTS
 from indicial.compile.native.tile import TIME, Item, Sweep, Tile
 from indicial.compile.native.writing.c import CSizes, declarations
 from indicial.compile.native.writing.tile_around import TileAround

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from indicial.compile.native.tile import TIME, Fading, Item, Tile, places_of
 from indicial.compile.native.writing.c import CScope, CSizes, Lines
-from indicial.compile.native.writing.kernel_plan import row_major, times, total
+from indicial.compile.native.writing.writer import row_major, times, total
 from indicial.compile.passes.algebra import flat
 from indicial.compile.passes.scan import Unsupported
 from indicial.program import ir
