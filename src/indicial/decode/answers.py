@@ -33,6 +33,7 @@ from indicial.decode.settings import Continuation, Decoding
 from indicial.decode.tokens import generate_tokens
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import SEQUENCE, Form, form_of
+from indicial.tasks.predictions import Prediction
 from indicial.tasks.scoring import likeliest
 
 if TYPE_CHECKING:
@@ -100,6 +101,21 @@ def stacked(
         if long is not None and slot.length is not None:
             lengths[slot.length] = torch.from_numpy(long).to(device)
     return inputs, lengths
+
+
+def continued(
+    module: ProgramModule,
+    found: Prediction,
+    inputs: Mapping[str, torch.Tensor],
+    lengths: Mapping[str, torch.Tensor],
+    starts: Sequence[list[int]],
+    settings: Decoding,
+) -> list[list[Continuation]]:
+    """What follows each beginning of a text, by the steps of a module that reads other inputs as well."""
+    want, along = [found.distribution.name], found.token.axes[0].letter
+    with torch.no_grad():
+        begun = module.begin(**inputs, lengths=lengths or None, want=want, along=along)
+    return generate_tokens(module, starts, EOS, settings, begun=begun)
 
 
 class Answerer:
@@ -253,15 +269,8 @@ class Answerer:
         coding = self.codings[found.token.name]
         assert isinstance(coding, Text)
         tokenizer = coding.tokenizer
-        with torch.no_grad():
-            begun = self.module.begin(
-                **inputs,
-                lengths=lengths or None,
-                want=[found.distribution.name],
-                along=found.token.axes[0].letter,
-            )
         start = tokenizer.encode(prompt) if prompt else []
-        made = generate_tokens(self.module, [start] * len(rows), EOS, settings, begun=begun)
+        made = continued(self.module, found, inputs, lengths, [start] * len(rows), settings)
 
         def answer(row: int, one: Continuation) -> Answer:
             text = coding.show(np.array(start + one.tokens))

@@ -157,19 +157,11 @@ class _Asked:
         """P at each of these places, with blanks there if the model reads blanks."""
         import torch
 
-        found = self.prediction
         given = torch.tensor([self.tokens])
-        inputs = {found.token.name: given}
-        size = self.tokenizer.size
-        if found.blanked is not None:
-            hidden = given.clone()
-            hidden[0, list(places)] = size
-            inputs[found.blanked.name] = hidden
-        if found.mask is not None:
-            mask = torch.zeros(given.shape)
-            mask[0, list(places)] = 1
-            inputs[found.mask.name] = mask
-        name = found.distribution.name
+        where = torch.zeros(given.shape, dtype=torch.bool)
+        where[0, list(places)] = True
+        size, name = self.tokenizer.size, self.prediction.distribution.name
+        inputs = self.prediction.inputs(given, where, size)
         device = next(self.module.parameters()).device
         self.module.eval()
         with torch.no_grad():

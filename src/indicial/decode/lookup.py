@@ -28,10 +28,8 @@ from indicial.compile.module.module import ProgramModule
 from indicial.data.codings import Coding, Text
 from indicial.data.questions import Index, between, is_text, opened, parted
 from indicial.data.sources import Files, is_gone, open_source
-from indicial.data.tokenizers import EOS
-from indicial.decode.answers import Answer, Progress, stacked
+from indicial.decode.answers import Answer, Progress, continued, stacked
 from indicial.decode.settings import Decoding
-from indicial.decode.tokens import generate_tokens
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import Form, form_of
 from indicial.tasks.predictions import Measure, sharing
@@ -264,20 +262,13 @@ class Librarian:
         coding = self.codings[found.token.name]
         assert isinstance(coding, Text)
         inputs, lengths = self._inputs(self.reader, list(map(opened, pages)))
-        with torch.no_grad():
-            begun = self.reader.begin(
-                **inputs,
-                lengths=lengths,
-                want=[found.distribution.name],
-                along=found.token.axes[0].letter,
-            )
         starts = [coding.tokenizer.encode(between(q)) if q else [] for q in questions]
         room = self.reader.sizes.known.get(found.length or "", self.context)
         settings = Decoding(
             do_sample=False, num_beams=beams, num_return_sequences=beams, length_penalty=0.0,
             max_new_tokens=max(1, min(ROOM, room) if any(questions) else room),
         )  # fmt: skip
-        made = generate_tokens(self.reader, starts, EOS, settings, begun=begun)
+        made = continued(self.reader, found, inputs, lengths, starts, settings)
         return [
             [
                 Said(

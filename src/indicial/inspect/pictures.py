@@ -15,19 +15,16 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from indicial.decode.matching import Matches
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import save_figure
 from indicial.training.chart import new_figure, plain_axes
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, np.dtype[np.float64]]
-
-
+Array = np.ndarray[Any, np.dtype[np.float64]]
 SIGNED, POSITIVE = "PuOr", "Purples"
 """Brewer's colours, safe for the colour-blind; weights alone are never below 0."""
 ENDINGS = (".svg", ".png", ".pdf")
@@ -56,7 +53,7 @@ def matrix(
     if max(map(len, columns), default=0) > 2:
         axes.tick_params(axis="x", rotation=90)
     if max(values.shape) <= NUMBERS:
-        for (row, column), value in _cells(values):
+        for (row, column), value in np.ndenumerate(values):
             dark = abs(value) > 0.6 * top
             axes.text(
                 column, row, _number(value), ha="center", va="center", fontsize=6,
@@ -77,12 +74,6 @@ def save(figure: Any, path: str | os.PathLike[str]) -> Path:
     with matplotlib.rc_context({"svg.fonttype": "none"}):
         save_figure(figure, target)
     return target
-
-
-def _cells(values: Array) -> Any:
-    import numpy as np
-
-    return np.ndenumerate(values)
 
 
 def _number(value: float) -> str:

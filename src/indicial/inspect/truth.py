@@ -21,7 +21,6 @@ import torch
 
 from indicial.compile.module.module import ProgramModule
 from indicial.data.binding import Slot
-from indicial.data.codings import Coding
 from indicial.data.world import Phrasebook, tables, world_table
 from indicial.data.world.drawing import PointingScore, owners
 from indicial.data.world.phrasebook import AlignmentScore, is_right, read_links
@@ -31,8 +30,7 @@ from indicial.decode.settings import Decoding
 from indicial.inspect.attention import Attention, attentions, layer_and_head, title_of
 from indicial.inspect.subjects import shift
 from indicial.program.messages import IndicialError
-from indicial.tasks.forms import Form, form_of
-from indicial.tasks.predictions import Prediction
+from indicial.tasks.forms import form_of
 from indicial.training.run import Run
 
 PARTS = {
@@ -116,7 +114,7 @@ def true_of(
         raise IndicialError(f"{run.folder} reads the columns of {name} the other way round")
     answerer = Answerer.of(run, checkpoint)
     settings = answerer.settings(decoding or {})
-    reader = _Reader(answerer, settings, answerer.module, form, form.prediction, answerer.codings)
+    reader = _Reader(answerer, settings)
     world = world_table(name)
     return [reader.truth(world, part, list(world.rows(part, count, seed))) for part in parts]
 
@@ -125,17 +123,13 @@ def true_of(
 class _Reader:
     answerer: Answerer
     settings: Decoding
-    module: ProgramModule
-    form: Form
-    prediction: Prediction
-    codings: Mapping[str, Coding]
 
     def truth(self, world: Any, part: str, rows: Sequence[Mapping[str, Any]]) -> Truth:
         said: list[Said] = []
         scores: dict[str, AlignmentScore | PointingScore] = {}
         for first in range(0, len(rows), AT_ONCE):
             some = rows[first : first + AT_ONCE]
-            inputs, lengths = self._inputs(some, self.form.given)
+            inputs, lengths = self._inputs(some, self.answerer.form.given)
             answers = self.answerer.answers(some, self.settings)
             told = [_judged(world, row, one.text) for row, one in zip(some, answers, strict=True)]
             said += told
@@ -148,8 +142,9 @@ class _Reader:
         self, rows: Sequence[Mapping[str, Any]], slots: Sequence[Slot]
     ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
         """What the module reads of some rows, padded, with the length of each."""
-        stored = [{s.name: self.codings[s.name].encode(row[s.name]) for s in slots} for row in rows]
-        return stacked(slots, self.codings, stored)
+        codings = self.answerer.codings
+        stored = [{s.name: codings[s.name].encode(row[s.name]) for s in slots} for row in rows]
+        return stacked(slots, codings, stored)
 
     def _weights(
         self,
@@ -160,17 +155,19 @@ class _Reader:
     ) -> Iterator[tuple[str, int, Any]]:
         """For each head and row the weights of the words: of the given translation, or of the caption
         that the model said."""
-        code, target = self.module.code, self.prediction.token
-        found = [one for one in attentions(code) if _is_across(self.module, one, target.name)]
+        module, form = self.answerer.module, self.answerer.form
+        assert form.prediction is not None
+        code, target = module.code, form.prediction.token
+        found = [one for one in attentions(code) if _is_across(module, one, target.name)]
         if not found:
             return
         truth = "x" in inputs
         spoken = [row["w"] for row in rows] if truth else [one.text or "a" for one in said]
         texts = [{"w": text} for text in spoken]
-        slots = [slot for slot in self.form.slots if slot.name == target.name]
+        slots = [slot for slot in form.slots if slot.name == target.name]
         given, own = self._inputs(texts, slots)
         with torch.no_grad():
-            arrays = self.module(
+            arrays = module(
                 **inputs, **given, lengths={**lengths, **own}, want=[one.name for one in found]
             )
         later = -1 - shift(code, target.name)  # the place that predicts word n is n + later
@@ -180,7 +177,7 @@ class _Reader:
             turned = arrays[one.name].double().numpy().transpose(order)
             for row in range(len(rows)):
                 for place in np.ndindex(turned.shape[1 : 1 + len(outer)]):
-                    numbers = layer_and_head(self.module, one, place, turned.shape[1:])
+                    numbers = layer_and_head(module, one, place, turned.shape[1:])
                     title = title_of(one.name, *numbers)
                     weights = turned[(row, *place)]
                     if truth:

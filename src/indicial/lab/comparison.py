@@ -17,7 +17,6 @@ the validation part are divided by the length of what is predicted, about as man
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -45,7 +44,7 @@ from indicial.tasks.columns import ColumnTask
 from indicial.tasks.forms import SEQUENCE
 from indicial.tasks.predictions import SURPRISE, Measure
 from indicial.training.chart import COLOURS, MARKS, plain_axes, saved, short
-from indicial.training.checkpoints import check_mine, write_json
+from indicial.training.checkpoints import begun_before, first_change, write_json
 from indicial.training.curves import read_metrics
 from indicial.training.run import FILE as RUN
 from indicial.training.run import Run
@@ -208,22 +207,14 @@ class Comparison:
 
     def _check_folder(self) -> None:
         """A folder holds one comparison; it may grow, but not change its terms."""
-        path = self.folder / FILE
-        check_mine(self.folder, FILE, "comparison")
-        if not path.exists():
-            return
-        try:
-            before = json.loads(path.read_text(encoding="utf-8"))["terms"]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise IndicialError(f"{path} is damaged; choose another --out") from error
-        now = self.said
-        for name in sorted(before.keys() | now.keys()):
-            if before.get(name) == now.get(name):
-                continue
-            if name == "digest":
-                raise IndicialError(
-                    f"the data changed since {self.folder} was begun; choose another --out"
-                )
+        known = begun_before(self.folder, FILE, "comparison", "terms")
+        before, now = known["terms"] if known is not None else self.said, self.said
+        name = first_change(before, now)
+        if name == "digest":
+            raise IndicialError(
+                f"the data changed since {self.folder} was begun; choose another --out"
+            )
+        if name is not None:
             flag = f"--{name.replace('_', '-')}"
             raise IndicialError(
                 f"{self.folder} was begun with {_written(flag, before.get(name))}, this is with "

@@ -223,15 +223,9 @@ class Blank(Language):
         return np.asarray((drawn < PART) | (drawn == drawn.min(axis=1, keepdims=True)))
 
     def blanked(self, tokens: Ints, where: Ints) -> dict[str, torch.Tensor]:
-        found = self.prediction
-        assert found is not None and found.blanked is not None
-        inputs = {
-            found.token.name: torch.from_numpy(tokens),
-            found.blanked.name: torch.from_numpy(np.where(where, self.vocabulary - 1, tokens)),
-        }
-        if found.mask is not None:
-            inputs[found.mask.name] = torch.from_numpy(where.astype(np.float32))
-        return inputs
+        assert self.prediction is not None
+        blank = self.vocabulary - 1
+        return self.prediction.inputs(torch.from_numpy(tokens), torch.from_numpy(where), blank)
 
     def of_block(self, block: Block, number: int) -> Batch:
         """With blanks in the text only they count, each where it would be counted anyway."""

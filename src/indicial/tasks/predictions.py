@@ -55,6 +55,17 @@ class Prediction:
         """The name of the size that a text is long: T."""
         return self.token.axes[0].extent.name if self.token.axes else None
 
+    def inputs(
+        self, tokens: torch.Tensor, where: torch.Tensor, blank: int
+    ) -> dict[str, torch.Tensor]:
+        """What the program reads of texts that are blanked in some places: `blank` is the token for that."""
+        found = {self.token.name: tokens}
+        if self.blanked is not None:
+            found[self.blanked.name] = tokens.masked_fill(where, blank)
+        if self.mask is not None:
+            found[self.mask.name] = where.float()
+        return found
+
 
 def prediction(code: Code) -> Prediction | None:
     """What a program predicts; None if it says no probabilities of the tokens of an input."""

@@ -87,6 +87,27 @@ def check_mine(folder: Path, file: str, what: str, beside: Iterable[str] = ()) -
         )
 
 
+def begun_before(folder: Path, file: str, what: str, *kept: str) -> dict[str, Any] | None:
+    """What `file` says of a folder that was begun already, `kept` among it; None of one that is new."""
+    check_mine(folder, file, what)
+    path = folder / file
+    if not path.exists():
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if all(isinstance(found[name], dict) for name in kept):
+            return dict(found)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        pass
+    raise IndicialError(f"{path} is damaged; choose another --out")
+
+
+def first_change(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+    """The first name that two sets of terms differ in."""
+    names = sorted(before.keys() | now.keys())
+    return next((name for name in names if before.get(name) != now.get(name)), None)
+
+
 def _begun(path: Path) -> Path:
     return path.with_name(f".{path.name}")
 

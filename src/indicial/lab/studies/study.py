@@ -35,7 +35,7 @@ from indicial.program.messages import IndicialError
 from indicial.program.outputs import write_text
 from indicial.tasks.programs import trainable
 from indicial.training.chart import COLOURS, FORMATS, MARKS, new_figure
-from indicial.training.checkpoints import check_mine, write_json
+from indicial.training.checkpoints import begun_before, first_change, write_json
 from indicial.training.equations import Equations
 from indicial.training.run import versions
 from indicial.training.settings import Settings
@@ -191,21 +191,18 @@ class Place:
         # As JSON gives them back: with lists for tuples.
         terms = json.loads(json.dumps(study.terms))
         made = Place(folder, study.name, terms)
-        check_mine(folder, FILE, "study")
-        if not (folder / FILE).exists():
+        before = begun_before(folder, FILE, "study", "terms", "measured")
+        if before is None:
             return made
-        before = _read(folder / FILE)
-        if before["study"] != study.name:
+        if before.get("study") != study.name:
             raise IndicialError(
-                f"{folder} holds the study {before['study']}; choose another --out for {study.name}"
+                f"{folder} holds the study {before.get('study')}; choose another --out for {study.name}"
             )
-        for name in sorted(terms.keys() | before["terms"].keys()):
-            now, then = terms.get(name), before["terms"].get(name)
-            if now != then:
-                raise IndicialError(
-                    f"{folder} was begun with {name} = {then}, this is with {now}. A study keeps "
-                    "its terms: choose another --out"
-                )
+        if (name := first_change(before["terms"], terms)) is not None:
+            raise IndicialError(
+                f"{folder} was begun with {name} = {before['terms'].get(name)}, this is with "
+                f"{terms.get(name)}. A study keeps its terms: choose another --out"
+            )
         made.kept = before["measured"]
         return made
 
@@ -233,16 +230,6 @@ class Place:
         figure = findings.draw()
         drawn = [save(figure, self.folder / f"figure.{ending}") for ending in FORMATS]
         return [table, self.folder / FILE, *drawn]
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        _ = found["study"], found["terms"].keys(), found["measured"].keys()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise IndicialError(f"{path} is damaged; choose another --out") from error
-    assert isinstance(found, dict)
-    return found
 
 
 @dataclass(frozen=True)
