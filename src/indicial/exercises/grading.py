@@ -147,7 +147,7 @@ class Grader:
         if gap.kind == "bound":
             further = list(_sharper(gap, read))
         program = self._with(part, {id(gap.statement): read.statement}, [*extra, *further])
-        self._require_known(program, part, extra)
+        self._require_known(program, part)
         if gap.kind == "definition":
             return self._definition(gap, program, part)
         return self._claim(gap, read, program, further)
@@ -260,7 +260,7 @@ class Grader:
             for gap in gaps
         }
         program = self._with(part, reads, ())
-        self._require_known(program, part, ())
+        self._require_known(program, part)
         names = {_target(gap, key) for gap in gaps}
         tests = [t for t in program.analysis.code.tests if t.kind not in ("step", "plot")]
         about = [t for t in tests if names & set(claimed(program.analysis.code, t).tensors)]
@@ -365,7 +365,7 @@ class Grader:
             made = [known.get(s, s) for s in part.whole]
         return _program(part, [*made, *further])
 
-    def _require_known(self, program: Program, part: Part, extra: Sequence[Statement]) -> None:
+    def _require_known(self, program: Program, part: Part) -> None:
         """Whether an answer reads, and reads what there is."""
         key = self._key(part)
         # A step that no longer follows is wrong, not unread: values will tell.

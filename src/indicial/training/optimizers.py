@@ -39,6 +39,10 @@ from indicial.training.roles import Matrix, matrices
 PARTS = ("step", "exp_avg", "exp_avg_sq")
 
 
+BETAS, EPSILON = (0.9, 0.95), 1e-8
+"""How much of the means of gradients and of their squares stays in a step, and what is added to their root."""
+
+
 class AdamW:
     """`state` is all that it remembers."""
 
@@ -48,11 +52,8 @@ class AdamW:
         *,
         decayed: Collection[str] = (),
         weight_decay: float = 0.0,
-        betas: tuple[float, float] = (0.9, 0.95),
-        epsilon: float = 1e-8,
     ) -> None:
         self.parameters = dict(parameters)
-        self.betas, self.epsilon = betas, epsilon
         self.groups = (
             ([key for key in parameters if key in decayed], weight_decay),
             ([key for key in parameters if key not in decayed], 0.0),
@@ -77,9 +78,9 @@ class AdamW:
             squares,
             steps,
             learning_rate=learning_rate,
-            betas=self.betas,
+            betas=BETAS,
             decay=decay,
-            epsilon=self.epsilon,
+            epsilon=EPSILON,
         )
 
     def _of(self, key: str) -> dict[str, Tensor]:
@@ -95,6 +96,8 @@ class AdamW:
 QUINTIC = (3.4445, -4.7750, 2.0315)
 """a, b, c of X ← a X + b (XXᵀ) X + c (XXᵀ)² X: steep at 0, so that five rounds are enough."""
 ROUNDS = 5
+STAYS = 0.95
+"""How much of the momentum stays in a step."""
 
 
 class Muon:
@@ -105,11 +108,9 @@ class Muon:
         parameters: Mapping[str, nn.Parameter],
         maps: Mapping[str, Matrix],
         *,
-        momentum: float = 0.95,
         weight_decay: float = 0.0,
     ) -> None:
         self.parameters = dict(parameters)
-        self.momentum = momentum
         self.weight_decay = weight_decay
         self.momenta: dict[str, Tensor] = {}
         self._stacks = {key: _Stack(maps[key], p.shape) for key, p in parameters.items()}
@@ -147,9 +148,9 @@ class Muon:
             if key not in self.momenta:
                 self.momenta[key] = torch.zeros_like(self.parameters[key])
         momenta = [local(self.momenta[key]) for key in keys]
-        move_(momenta, gradients, 1 - self.momentum)
+        move_(momenta, gradients, 1 - STAYS)
         ahead = [gradient.clone() for gradient in gradients]
-        move_(ahead, momenta, self.momentum)
+        move_(ahead, momenta, STAYS)
         return ahead
 
 
@@ -174,7 +175,7 @@ class _Stack:
         return stacked.reshape(self.permuted).permute(self.back)
 
 
-def orthogonalise(stacked: Tensor, rounds: int = ROUNDS) -> Tensor:
+def orthogonalise(stacked: Tensor) -> Tensor:
     """U Vᵀ of each matrix U S Vᵀ, roughly: singular values come to lie between 0.7 and 1.2.
 
     stacked: (number, rows, columns), rows ≤ columns. Newton-Schulz, a polynomial of degree five.
@@ -182,8 +183,8 @@ def orthogonalise(stacked: Tensor, rounds: int = ROUNDS) -> Tensor:
     lengths = stacked.flatten(1).norm(dim=1).clamp(min=1e-7)
     x: Tensor = stacked.float() / lengths[:, None, None]
     if x.shape[2] >= 2 * x.shape[1]:
-        return _factor(x @ x.mT, rounds) @ x
-    for _ in range(rounds):
+        return _factor(x @ x.mT) @ x
+    for _ in range(ROUNDS):
         x = _polynomial(x @ x.mT) @ x
     return x
 
@@ -196,14 +197,14 @@ def _polynomial(gram: Tensor) -> Tensor:
     return found
 
 
-def _factor(gram: Tensor, rounds: int) -> Tensor:
+def _factor(gram: Tensor) -> Tensor:
     """The product of what X is multiplied with in all rounds, from its Gram matrix alone.
 
     (Q X)(Q X)ᵀ = Q G Q: the long side is left out, which saves half the time where it is four times
     as long.
     """
     product = factor = _polynomial(gram)
-    for _ in range(rounds - 1):
+    for _ in range(ROUNDS - 1):
         gram = factor @ gram @ factor
         factor = _polynomial(gram)
         product = factor @ product
@@ -218,14 +219,7 @@ class Optimizer:
     """One step for all parameters. Weight decay is for matrices only."""
 
     def __init__(
-        self,
-        module: ProgramModule,
-        kind: str = "muon",
-        *,
-        weight_decay: float = 0.1,
-        betas: tuple[float, float] = (0.9, 0.95),
-        epsilon: float = 1e-8,
-        momentum: float = 0.95,
+        self, module: ProgramModule, kind: str = "muon", *, weight_decay: float = 0.1
     ) -> None:
         if kind not in KINDS:
             raise IndicialError(f"there is no optimizer {kind}; there are {' and '.join(KINDS)}")
@@ -235,19 +229,9 @@ class Optimizer:
         self.of_muon = [key for key in self.parameters if kind == "muon" and key in maps]
         self.of_adamw = [key for key in self.parameters if key not in self.of_muon]
         own = self.parameters
-        self._muon = Muon(
-            {key: own[key] for key in self.of_muon},
-            maps,
-            momentum=momentum,
-            weight_decay=weight_decay,
-        )
-        self._adamw = AdamW(
-            {key: own[key] for key in self.of_adamw},
-            decayed=maps,
-            weight_decay=weight_decay,
-            betas=betas,
-            epsilon=epsilon,
-        )
+        self._muon = Muon({key: own[key] for key in self.of_muon}, maps, weight_decay=weight_decay)
+        adamw = {key: own[key] for key in self.of_adamw}
+        self._adamw = AdamW(adamw, decayed=maps, weight_decay=weight_decay)
 
     def step(self, learning_rate: float) -> None:
         """Move every parameter that has a gradient."""

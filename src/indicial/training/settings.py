@@ -26,7 +26,7 @@ from __future__ import annotations
 import difflib
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -349,9 +349,9 @@ class Settings:
         return found
 
 
-def suggestion(name: str, more: Iterable[str] = ()) -> str:
+def suggestion(name: str) -> str:
     """`"learning-rte"` → `"; did you mean learning-rate?"`."""
-    names = [name.replace("_", "-") for name in OPTIONS] + list(more)
+    names = [name.replace("_", "-") for name in OPTIONS]
     close = difflib.get_close_matches(_common(name), names, 1, 0.6)
     return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(sorted(names))}"
 
