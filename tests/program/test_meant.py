@@ -608,6 +608,63 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"bytes": 0, "B": 0, "H": 0, "V": 0, "K": 0},
         0,
     ),
+    "an indicator with its condition below": (
+        r"L_i = \sum_{k=1}^{N} \mathbb{I}_{[k \neq i]} s_{ik}",
+        {"L": 1, "s": 2},
+        1,
+    ),
+    "an indicator of one layer": (
+        r"h_l = W x \mathbb{I}_{\{l=1\}} + s_{l-1}",
+        {"h": 2, "W": 2, "x": 1, "s": 2},
+        1,
+    ),
+    "a step above, on one side": (
+        r"f = \sigma(W_f [h^{t-1}, x^t] + b_f)",
+        {"f": 2, "W_f": 2, "h": 2, "x": 2, "b_f": 1},
+        1,
+    ),
+    "ones with a condition below": (
+        r"L = -\frac{1}{B} \sum_{i=1}^{B} \sum_{c=1}^{C} \mathbf{1}_{\{y_i = c\}} \log p_{ic}",
+        {"L": 0, "y": 1, "p": 2},
+        2,
+    ),
+    "a probability that has a second name": (
+        r"\hat{y}_o = p(o \mid c) = \frac{\exp(u_o^T v)}{\sum_w \exp(u_w^T v)}",
+        {"ŷ": 1, "u": 2, "v": 1},
+        3,
+    ),
+    "two names of one space, behind a comma": (
+        r"\mathbf o_e = \mathbf W_2^{(e)} \tanh(\mathbf W_1^{(e)} \mathbf x), \quad"
+        r" \mathbf W_1^{(e)}, \mathbf W_2^{(e)} \in \mathbb{R}^{D \times D}",
+        {"o": 2, "W_1": 3, "W_2": 3, "x": 1},
+        2,
+    ),
+    "heads in brackets that are turned": (
+        r"A_m^{(l)} = \mathrm{softmax}\left(\frac{\mathbf{Q}_m^{(l)} (\mathbf{K}_m^{(l)})^\top}{\sqrt{d}}\right)"
+        r" \mathbf{V}_m^{(l)}",
+        {"A": 4, "Q": 4, "K": 4, "V": 4},
+        2,
+    ),
+    "embeddings that are turned": (
+        r"A_{i,j} = E_{x_i}^T W_q^T W_k E_{x_j}",
+        {"A": 2, "E": 2, "x": 1, "W_q": 2, "W_k": 2},
+        3,
+    ),
+    "a step that only the right side has": (
+        r"f = \sigma(W_f x_t + U_f h_{t-1} + b_f), \quad h_t = f \odot h_{t-1}",
+        {"f": 2, "W_f": 2, "x": 2, "U_f": 2, "h": 2, "b_f": 1},
+        2,
+    ),
+    "words with underscores": (
+        r"trust\_ratio = \frac{\|w\|}{\|u\|}",
+        {"trust_ratio": 0, "w": 1, "u": 1},
+        2,
+    ),
+    "an optimiser with stars": (
+        r"\omega_t = \omega_{t-1} - \alpha * (\hat m_t / (\sqrt{\hat v_t} + \varepsilon) + \lambda * \omega_{t-1})",
+        {"ω": 1, "α": 0, "m̂": 1, "v̂": 1, "ε": 0, "λ": 0},
+        0,
+    ),
     "a cosine": (
         r"c = \frac{A \cdot B}{\|A\| \|B\|}",
         {"c": 0, "A": 1, "B": 1},
@@ -850,7 +907,6 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "a vector of ones beside plain letters": (r"s = X \mathbf 1", "ones"),
     "a gradient, as a differential": (r"dZ = A - Y", "differentials"),
     "a convolution of two names": (r"y = x * K", "convolution"),
-    "an indicator with its condition below": (r"h_l = W x \mathbb{I}_{\{l=1\}} + s_{l-1}", "indicator"),
     "a function with an underscore": (r"h_l = \text{transformer\_block}(h_{l-1})", "nothing here defines"),
     "shapes": (r"x.\mathrm{grad}.\mathrm{shape} = x.\mathrm{shape}", "shapes"),
     "a loss of a prediction": (r"L = \sum_t \ell(y_t, \hat y_t)", "a function that nothing"),
@@ -881,7 +937,6 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     ),
     "continuous time": (r"\frac{dx}{dt} = y", "derivatives"),
     "an index on one side": (r"\hat\mu_i = \frac{1}{n} \sum_{j=1}^n r_j", "may be an index"),
-    "a step above, on one side": (r"f = \sigma(W_f [h^{t-1}, x^t] + b_f)", "may be a step"),
     "a capital as a number": (r"M(t) = M_0 \cdot e^{-t/\tau}", "no reading of it is likely"),
     "a transpose that is missing": (
         r"S_t = S_{t-1} + \beta_t k_t (v_t - k_t^\top S_{t-1})", "no reading of it is likely",

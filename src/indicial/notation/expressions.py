@@ -225,6 +225,14 @@ class ExpressionParser(ConditionGrammar):
         name = self.base_name()
         return self.after_name(name, token)
 
+    def indicator(self, below: tuple[s.Expression, ...], token: Token) -> s.Expression:
+        """`\\mathbf 1_{[i = j]}`, `\\mathbb I_{\\{i \\ne j\\}}`: 1 where the condition holds, else 0."""
+        condition = _condition(below[0]) if len(below) == 1 else None
+        if condition is None:
+            text = f"{self.since(token).text} may be an indicator, or a vector of ones"
+            raise Refusal("syntax", text, (self.since(token),), skip=True)
+        return s.Group(condition, "[", span=self.since(token))
+
     def log_sum_exp(self, token: Token) -> s.Expression:
         """`logsumexp_i (x_i)`: what it is short for."""
         self.i += 1
@@ -244,6 +252,8 @@ class ExpressionParser(ConditionGrammar):
                 return s.Expectation(draws, self.sum(), span=self.since(token))
             name = replace(name, sub=items)
         name, transposed = self.decorate(name, token)
+        if self.latex and name.base == "I" and len(name.sub) == 1 and _condition(name.sub[0]):
+            return self.postfix(self.indicator(name.sub, token), token)
         if self.latex and name.base in FUNCTION_NAMES and (name.sup or name.sub):
             name, meant = _plain_function(name)
             if meant is not None and self.starts_factor(self.peek()):
@@ -326,6 +336,8 @@ class ExpressionParser(ConditionGrammar):
                 base = s.Index(base, items, span=self.since(token))
             elif self.at("^"):
                 base = self.raised(base, token)
+            elif self.at("_") and self.latex and base == s.Number("1"):
+                base = self.indicator(self.script(), token)
             elif self.at("_") and not isinstance(base, s.Number):
                 items = self.script()
                 if isinstance(base, s.Norm) and base.order is None and len(items) == 1:
@@ -363,6 +375,14 @@ def _plain_function(name: s.Name) -> tuple[s.Name, Callable[[s.Expression], s.Ex
             below = s.Call(replace(plain, span=base.span), (base,), span=base.span)
             return plain, lambda call: s.Fraction(call, below, span=call.span)
     return name, None
+
+
+def _condition(node: s.Expression) -> s.Expression | None:
+    """The condition in brackets or braces, if it is one."""
+    node = s.inner(node)
+    if isinstance(node, s.SetLiteral) and len(node.items) == 1:
+        node = s.inner(node.items[0])
+    return node if s.is_condition(node) else None
 
 
 def _plain(node: s.Expression) -> TypeGuard[s.Name]:

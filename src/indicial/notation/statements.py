@@ -363,7 +363,10 @@ class RowParser:
             raise parser.unexpected(parser.peek(), "the end of the condition")
         parts = condition.parts if isinstance(condition, s.Conjunction) else (condition,)
         # `∀ i` on its own restricts nothing.
-        kept = [part for part in parts if not self.said(part)]
+        kept: list[s.Expression] = []
+        for part in parts:
+            if not self.said(part, kept):
+                kept.append(part)
         real = tuple(part for part in kept if s.is_condition(part))
         if not word and not real and kept:
             raise Refusal("syntax", "this part has no relation", (condition.span,),
@@ -372,14 +375,17 @@ class RowParser:
             return real[0] if real else None
         return s.Conjunction(real, span=condition.span)
 
-    def said(self, part: s.Expression) -> bool:
-        """`…, where W ∈ ℝ^{m×n}`: no condition, but what W is."""
+    def said(self, part: s.Expression, before: list[s.Expression]) -> bool:
+        """`…, where W, U ∈ ℝ^{m×n}`: no condition, but what U is, and the W that stands before it."""
         if not isinstance(part, s.Comparison) or part.operators != ("∈",):
             return False
         name, domain = part.operands
         if not is_space(domain):
             return False
-        self.statements.append(s.Declaration(SPACE, (name,), domain, span=part.span))
+        names = [name]
+        while before and isinstance(before[-1], s.Name):
+            names.append(before.pop())
+        self.statements.append(s.Declaration(SPACE, tuple(names), domain, span=part.span))
         return True
 
 

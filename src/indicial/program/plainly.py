@@ -29,9 +29,8 @@ TIME = s.Name("t")
 def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
     """A statement of prose, as it is meant; `sketch` is of all that stand with it."""
     named = without_arguments(without_names(statement, sketch), sketch)
-    return summed(
-        bound_apart(by_number(at_time(discounts(exponentials(named, sketch))))), prose=True
-    )
+    meant = stepping(discounts(exponentials(named, sketch)))
+    return summed(bound_apart(by_number(at_time(meant))), prose=True)
 
 
 def with_steps(statements: Sequence[s.Statement]) -> list[s.Statement]:
@@ -91,6 +90,31 @@ def exponentials(statement: s.Statement, outline: Outline) -> s.Statement:
                 if not plain and not isinstance(power, s.Group | s.Star):
                     name = s.Name("exp", span=node.span)
                     return s.Call(name, (power.rebuild(change),), span=node.span)
+        return node.rebuild(change)
+
+    return statement.rebuild(change)
+
+
+def stepping(statement: s.Statement) -> s.Statement:
+    """`a^{(L)} = g(θ^{(L)} a^{(L-1)})`, for any layer L: a capital that is stepped is no last one."""
+    left = s.head(statement.left) if isinstance(statement, s.Equation) else None
+    if not isinstance(statement, s.Equation) or not isinstance(left, s.Name):
+        return statement
+    capitals = [n for i in left.scripts if isinstance(n := s.inner(i), s.Name) and n.bare]
+    again = [n for n in s.every(statement.sides[1:], s.Name) if n.base == left.base]
+    steps = [shifted(i) for n in again for i in n.scripts]
+    stepped = {step[0] for step in steps if step is not None and step[1] == -1}
+    letter = next((n for n in capitals if n in stepped and n.base.isupper()), TIME)
+    small = letter.base.lower()
+    if letter is TIME or any(n.base == small for n in statement.every(s.Name)):
+        return statement
+
+    def change(node: s.Expression) -> s.Expression:
+        if node == letter:
+            return replace(letter, base=small, span=node.span)
+        if isinstance(node, s.Name):
+            sub, sup = (tuple(map(change, scripts)) for scripts in (node.sub, node.sup))
+            return replace(node, sub=sub, sup=sup)
         return node.rebuild(change)
 
     return statement.rebuild(change)
@@ -208,6 +232,8 @@ def _names(equation: s.Equation, number: int, outline: Outline) -> bool:
     side = equation.sides[number]
     if not isinstance(side, s.Call) or not all(isinstance(a, s.Name) for a in side.arguments):
         return False
+    if side.given is not None:  # the p of `ŷ_o = p(o | c) = exp(…) / …`
+        return number < len(equation.sides) - 1 and isinstance(equation.left, s.Name)
     use = outline.use(side)
     if use is None or use.kind == "probability" or use.reference.key in outline.defined:
         return False

@@ -12,7 +12,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from indicial.notation import syntax as s
-from indicial.program.names.letters import LAST, family, index_name, is_capital, letters_bound
+from indicial.program.names.letters import (
+    LAST,
+    family,
+    index_name,
+    is_capital,
+    is_lone,
+    letters_bound,
+)
 from indicial.program.vectors.regular import COUNTED, changed, index_letters, opaque, rebuilt
 
 
@@ -133,7 +140,9 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
         if not isinstance(statement, s.Equation):
             continue
         sides = [set(_above(side, shifted)) for side in statement.sides]
-        both |= sides[0] & set[str]().union(*sides[1:])
+        left = statement.left.sub if isinstance(statement.left, s.Name) else ()
+        below = {i.base for i in left if isinstance(i, s.Name) and is_lone(i) and not i.font}
+        both |= (sides[0] | below) & set[str]().union(*sides[1:])  # `o_e = W^{(e)} x` too
     found = shifted | both | letters_bound(statements) | _shifted_below(statements)
     names = list(s.every(statements, s.Name))
     lettered = {n.stem for n in names if any(not isinstance(i, s.Number) for i in n.sub)}

@@ -140,13 +140,16 @@ class Declared:
         return {key for key, base in bare.items() if replace(base, accents=own) == leaf.base}
 
     def _has_elements(self, leaf: Leaf, rank: int) -> bool:
-        """Whether the name is also written with all its indices, plain and not as a step of time."""
+        """Whether the name is also written with all its indices.
+
+        One index of a vector counts only if it is plain and no step of time: `\\mathbf x_t` is a column.
+        """
         uses = [(u.base, u.use.reference.items) for u in self._names if u.key == leaf.key]
         scripted = [(base, items) for base, items in uses if items]
         return bool(scripted) and all(
             len(items) == rank
-            and base.font != "bold"
-            and not any(n.base in self.kinds.steps for n in s.every(items, s.Name))
+            and (rank > 1 or base.font != "bold")
+            and (rank > 1 or not any(n.base in self.kinds.steps for n in s.every(items, s.Name)))
             for base, items in scripted
         )
 
