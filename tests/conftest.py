@@ -4,6 +4,7 @@ import difflib
 import functools
 import gc
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +25,10 @@ GOLDEN = Path(__file__).resolve().parent / "golden"
 if "PYTEST_XDIST_WORKER_COUNT" in os.environ:
     share = len(os.sched_getaffinity(0)) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, share)))
+
+# What an optimiser makes of kernels is the subject of tests/compile; elsewhere they are made in a hurry.
+if shutil.which("cc"):
+    os.environ.setdefault("CC", str(Path(__file__).resolve().with_name("hasty_cc")))
 
 # `ci` gives the same answer on every run; `fuzz` looks for something new on every run.
 settings.register_profile("ci", deadline=None, derandomize=True, max_examples=25)

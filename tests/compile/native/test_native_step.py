@@ -1,4 +1,4 @@
-"""A decoder's step as one kernel: the numbers of the whole pass, and of the emitted step."""
+"""A decoder's step as one kernel, which it is for every model of the library (`test_stepping_library`)."""
 
 from __future__ import annotations
 
@@ -9,60 +9,13 @@ import indicial
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.native import toolchain
 from indicial.compile.stepping.decoder import Decoder
-from indicial.program.meaning.sample import small_sizes
 
 pytestmark = pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
-
-STEPS = 4
 
 
 def decoder(module: ProgramModule) -> Decoder:
     (found,) = module._decoders.values()
     return found
-
-
-def inputs(module: ProgramModule, sizes: dict[str, int]) -> dict[str, torch.Tensor]:
-    torch.manual_seed(1)
-    result = {}
-    for name, tensor in module.code.tensors.items():
-        if tensor.role == "input":
-            shape = [2, *(axis.extent.value(sizes) for axis in tensor.axes)]
-            if tensor.values is not None:
-                result[name] = torch.randint(0, tensor.values.value(sizes), shape)
-            else:
-                result[name] = torch.randn(shape, dtype=torch.float64)
-    return result
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["bahdanau", "captioning_features", "causal_cnn", "encoder_decoder", "gpt2", "rnn_lm", "transformer",
-     "trigram", "stacked", "lstm"],
-)  # fmt: skip
-def test_a_step_is_one_kernel(name: str) -> None:
-    program = indicial.load(name)
-    sizes = {**small_sizes(program.code, 3), "T": STEPS}
-    room = {**sizes, "T": STEPS + 1}
-    torch.manual_seed(0)
-    module = program.compile(sizes=room, dtype=torch.float64).eval()
-    for parameter in module.parameters():
-        torch.nn.init.normal_(parameter)
-    given = inputs(module, sizes)
-    walked = {n for n, v in given.items() if program.code.tensors[n].axes[0].extent.name == "T"}
-    with torch.no_grad():
-        state = module.begin(**{n: v for n, v in given.items() if n not in walked})
-        output = decoder(module).stepping.outputs[0]
-        whole = module(**given, want=[output])[output]
-        found = [state.out[output]] if output in state.out else []
-        for step in range(STEPS):
-            state, out = module.step(state, **{n: given[n][:, step] for n in walked})
-            found.append(out[output])
-    assert all(decoder(module).natives.made.values())
-    axes = [axis.extent.name for axis in program.code.tensors[output].axes]
-    for step in range(STEPS):
-        expected = whole.select(axes.index("T") + 1, step)
-        ours = found[step].expand_as(expected)  # what comes before all inputs has no members
-        torch.testing.assert_close(ours, expected, rtol=1e-10, atol=1e-10)
 
 
 def test_changed_weights_are_noticed() -> None:

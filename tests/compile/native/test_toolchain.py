@@ -96,8 +96,8 @@ def test_many_processes_at_once(store: Path) -> None:
         "sys.exit(f(21.0) != 42)"
     )
     start = str(time.time() + 0.5)
-    crowd = [subprocess.Popen([sys.executable, "-c", code, start]) for _ in range(6)]
-    assert [process.wait(600) for process in crowd] == [0] * 6
+    crowd = [subprocess.Popen([sys.executable, "-c", code, start]) for _ in range(3)]
+    assert [process.wait(600) for process in crowd] == [0] * 3
     assert list(store.glob("*/*.building")) == []
 
 
