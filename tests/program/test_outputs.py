@@ -92,3 +92,27 @@ def test_what_is_read_is_never_written(
     with pytest.raises(IndicialError, match="is also read here"):
         check_output(text, ["texts"], force=force)
     check_output(tmp_path / "texts" / "new.tsv", ["texts"], force=force)
+
+
+def test_a_pipe_is_written_to_whoever_reads_it(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(IndicialError, match=r"cannot write .*: it is a pipe that nobody reads"):
+        write_text(pipe, "lost")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_text(pipe, "all of it")
+        assert os.read(reader, 100) == b"all of it"
+        assert os.read(reader, 100) == b""  # it is closed again
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_only_links_of_the_system_are_followed(tmp_path: Path) -> None:
+    link = tmp_path / "link.txt"
+    link.symlink_to("/dev/null")
+    write_text(link, "kept")
+    assert link.read_text() == "kept" and not link.is_symlink()
+    write_text("/dev/null", "nothing")
+    assert Path("/dev/null").is_char_device()

@@ -54,6 +54,21 @@ def test_a_link_in_the_place_of_the_tokenizer_is_not_written_through(tmp_path: P
     assert Run.open(tmp_path / "run").tokenizer().size == tokenizer.size
 
 
+@pytest.mark.parametrize("what", ["pipe", "device"])
+def test_what_takes_no_tokens_does_not_hold_it_up(tmp_path: Path, what: str) -> None:
+    run, _ = make_run(tmp_path / "run", "trigram")
+    tokenizer, path = run.tokenizer(), tmp_path / "run" / "tokenizer.json"
+    path.unlink()
+    if what == "pipe":
+        os.mkfifo(path)
+        with watchdog(), pytest.raises(IndicialError, match="it is a pipe that nobody reads"):
+            run.mend(tokenizer)
+    else:
+        path.symlink_to("/dev/null")
+        run.mend(tokenizer)
+        assert Run.open(tmp_path / "run").tokenizer().size == tokenizer.size
+
+
 def test_sizes_that_no_memory_holds_ask_for_none(tmp_path: Path) -> None:
     make_run(tmp_path / "run", "trigram")
     path = tmp_path / "run" / "run.json"

@@ -65,8 +65,9 @@ def written(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(path)
     beside: Path | None = None
     try:
-        if target.exists() and not target.is_file():  # a pipe or a device has nothing beside it
-            yield target
+        if target.exists() and not target.is_file() and _leads_where_it_lies(target):
+            with _read_by_somebody(target):  # a pipe or a device has nothing beside it
+                yield target
             return
         handle, name = tempfile.mkstemp(prefix=UNFINISHED, suffix=target.suffix, dir=target.parent)
         os.close(handle)
@@ -79,6 +80,27 @@ def written(path: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         if beside is not None:
             beside.unlink(missing_ok=True)
+
+
+def _leads_where_it_lies(target: Path) -> bool:
+    """No link, or one of the system, as /dev/stdout is."""
+    return not target.is_symlink() or target.parts[1:2] in (("dev",), ("proc",))
+
+
+@contextmanager
+def _read_by_somebody(target: Path) -> Iterator[None]:
+    """Who opens a pipe that nobody reads waits without end."""
+    if not target.is_fifo():
+        yield
+        return
+    try:
+        handle = os.open(target, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError as error:
+        raise IndicialError(f"cannot write {target}: it is a pipe that nobody reads") from error
+    try:
+        yield
+    finally:
+        os.close(handle)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
