@@ -14,7 +14,7 @@ from cells import cell
 
 import indicial
 from indicial.compile.emit.source import Source, emit
-from indicial.compile.native import toolchain
+from indicial.compile.native import routine, toolchain
 from indicial.compile.pipeline import planned
 from indicial.program.ir import Code
 from indicial.program.program import Program
@@ -141,7 +141,8 @@ def test_models(name: str) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 4, 9])
-def test_cells(seed: int) -> None:
+def test_cells(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routine, "ROWS", 0)
     Ragged(Program.of_text(cell(seed)).code, seed).check()
 
 

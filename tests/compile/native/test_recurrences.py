@@ -9,7 +9,7 @@ from torch.library import opcheck
 import indicial
 from indicial import library
 from indicial.compile.emit.source import emit
-from indicial.compile.native import ops, toolchain
+from indicial.compile.native import ops, routine, toolchain
 from indicial.compile.native.body import needs_history
 from indicial.compile.native.routine import Native
 from indicial.compile.pipeline import planned
@@ -58,8 +58,13 @@ def test_the_list_is_complete() -> None:
     }  # more of them
 
 
+@pytest.mark.parametrize("rows", [0, 4], ids=["many members", "few members"])
 @pytest.mark.parametrize("name", RECURRENT)
-def test_values_and_gradients_are_those_of_the_loop(name: str) -> None:
+def test_values_and_gradients_are_those_of_the_loop(
+    name: str, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With many members products of inputs are taken inside of the loop, as if any were enough."""
+    monkeypatch.setattr(routine, "ROWS", rows)
     code = indicial.load(name).code
     want = [code.loss] if code.loss else [code.statements[-1].target]
     ready = planned(code, want)
@@ -100,6 +105,20 @@ def recurrence_of(name: str) -> tuple[ops.Recurrence, list[torch.Tensor], dict[s
         for n in recurrence.arguments
     ]
     return recurrence, arguments, sizes
+
+
+def test_products_of_an_input_go_inside_for_many_members() -> None:
+    recurrence, _, _ = recurrence_of("lstm")
+    own = recurrence.forward
+    assert own.inside is not None and own.inside.operand == "x"
+    assert [type(part) for part in own.inside.parts] == [Native]
+    assert set(own.inside.weights) == {n for n in recurrence.arguments if n.startswith("W^{x")}
+    many = routine.ROWS * torch.get_num_threads()
+    near = {n: torch.zeros(4, 4) for n in own.inside.weights}
+    assert own.inside.suits({"x": torch.zeros(many, 3, 4), **near})
+    assert not own.inside.suits({"x": torch.zeros(many - 1, 3, 4), **near})
+    far = {n: torch.zeros(routine.NEAR // 4) for n in own.inside.weights}
+    assert not own.inside.suits({"x": torch.zeros(many, 3, 4), **far})
 
 
 def test_the_operator_keeps_pytorchs_rules() -> None:

@@ -60,7 +60,7 @@ CLASSES = {
     "compile.module.runnable": "Runnable",
     "compile.native.projections": "Gathered Outer Outers Projection Weighted",
     "compile.native.recurrence": "Recurrence",
-    "compile.native.routine": "Kernel Native Routine Stretch Tiled",
+    "compile.native.routine": "Inside Kernel Native Routine Stretch Tiled",
     "compile.passes.scan": "Members Scan",
 }
 """All that is ever made of a stored text; imported when it is met."""

@@ -25,12 +25,13 @@ from indicial.compile.native.body import Body, Starts, begun_with, body, needs_h
 from indicial.compile.native.projections import (
     Gathered,
     Outer,
+    Projection,
     merged,
     outer,
     projections,
     side_by_side,
 )
-from indicial.compile.native.routine import Kernel, Native, Part, Routine, Stretch, Tiled
+from indicial.compile.native.routine import Inside, Kernel, Native, Part, Routine, Stretch, Tiled
 from indicial.compile.native.stages import Stage, stages
 from indicial.compile.native.tile import TIME, faded
 from indicial.compile.native.tiles import tiling
@@ -43,7 +44,7 @@ from indicial.compile.passes.scan import Unsupported, varying
 from indicial.compile.schedule.fuse import fused
 from indicial.compile.schedule.plan import Loop, Plan, Run
 from indicial.compile.schedule.schedule import schedule
-from indicial.program.ir import Code, Read, Statement, Tensor
+from indicial.program.ir import Code, Read, Statement, Tensor, index_at
 from indicial.program.rewrite import tensors_read
 from indicial.program.sizes import Size
 
@@ -175,7 +176,7 @@ def arranged(
         raise Unsupported("a sum over all members is read by one of them")
     plan = schedule(code, [n for n in want if n not in copies])
 
-    def parts(plan: Plan) -> list[Part]:
+    def parts(plan: Plan, identity: str = identity) -> list[Part]:
         arrangement = _Arrangement(code, want, sums, ragged, identity, zeros)
         return list(arrangement.tiled(plan) if tiles else arrangement.parts(plan))
 
@@ -186,7 +187,51 @@ def arranged(
         if together is plan:
             raise
         made = parts(plan)
-    return Routine(tuple(want), copies, _fixed(code, plan), made)
+        together = plan
+    routine = Routine(tuple(want), copies, _fixed(code, plan), made)
+    found = None if tiles else _inside(code, want, together, made)
+    if found is not None:
+        wider, routine.inside = found
+        try:
+            routine.inside.parts += parts(wider, f"{identity} inside")
+        except Unsupported:
+            routine.inside = None
+    return routine
+
+
+def _inside(
+    code: Code, want: Sequence[str], plan: Plan, parts: Sequence[Part]
+) -> tuple[Plan, Inside] | None:
+    """The plan with products of an input that only one loop reads inside of it, if there are any."""
+    products = {o.target: o for p in parts if isinstance(p, Projection) for o in p.outputs}
+    loops = [step for step in plan.steps if isinstance(step, Loop)]
+    if len(loops) != 1 or not all(isinstance(step, Run) for step in loops[0].steps):
+        return None
+    (loop,) = loops
+    span = loop.lower, loop.extent
+    elsewhere = {*want, *tensors_read(s for s in code.statements if s.target not in loop.axes)}
+    taken = [
+        step
+        for step in plan.steps
+        if isinstance(step, Run)
+        and (name := step.statement.target) in products
+        and name not in elsewhere
+        and code.tensors[products[name].operand].role == "input"
+        and step.statement.scope[index_at(step.statement.left[0]) or ""].range == span
+    ]
+    if not taken:
+        return None
+    own = [products[step.statement.target] for step in taken]
+    axes = dict.fromkeys((o.target for o in own), 0)
+    wider = replace(
+        loop,
+        steps=(*taken, *loop.steps),
+        axes={**axes, **loop.axes},
+        offsets={**axes, **loop.offsets},
+    )
+    rest = (wider if step is loop else step for step in plan.steps if step not in taken)
+    weights = tuple(dict.fromkeys(o.weight for o in own))
+    return Plan(tuple(rest)), Inside([], own[0].operand, weights)
 
 
 def emitted(stretch: Stretch, ragged: frozenset[str]) -> Source:

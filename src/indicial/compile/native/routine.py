@@ -375,6 +375,29 @@ class Tiled(Built):
 Part = Stretch | Native | Tiled | Outer | Outers | Projection | Gathered
 
 
+ROWS = 4
+"""As many members a thread make products of one step as quick as those of all steps."""
+NEAR = 1 << 20
+"""Bytes of weights that stay close enough to a core to be read at every step."""
+
+
+@dataclass
+class Inside:
+    """The same parts, but that products of an input with weights are taken in the kernel, step by step.
+
+    With some members a thread they take as long as one product of all steps, and what they give is
+    read from the nearest cache, not from memory.
+    """
+
+    parts: list[Part]
+    operand: str
+    weights: tuple[str, ...]
+
+    def suits(self, given: Values) -> bool:
+        many = given[self.operand].shape[0] >= ROWS * torch.get_num_threads()
+        return many and sum(given[name].nbytes for name in self.weights) <= NEAR
+
+
 @dataclass
 class Routine:
     """Parts that compute the wanted tensors from a program's inputs and parameters, in order."""
@@ -385,18 +408,20 @@ class Routine:
     fixed: tuple[str, ...]
     """The sizes that calls do not change: those of parameters, but for the number of steps."""
     parts: list[Part]
+    inside: Inside | None = None
 
     def start(self, dtype: torch.dtype, sizes: Mapping[str, int], ragged: frozenset[str]) -> None:
         """Have the kernels compiled in the background, as far as the sizes are known."""
         known = sizes.keys() >= {name for name in self.fixed if name not in ragged}
         if known and dtype in REALS:
-            for part in self.parts:
+            for part in self.parts if self.inside is None else self.inside.parts:
                 if isinstance(part, Built):
                     part.kernel(dtype, sizes, ragged, self.fixed).start()
 
     def run(self, given: Values, sizes: Mapping[str, int], lengths: Values) -> Values:
         known = dict(given)
-        for part in self.parts:
+        inside = self.inside if self.inside is not None and self.inside.suits(given) else self
+        for part in inside.parts:
             if isinstance(part, Built):
                 known |= part.run(known, sizes, lengths, self.fixed)
             elif not isinstance(part, Stretch):
