@@ -147,7 +147,7 @@ def _not_utf8(file: File, place: int, error: UnicodeDecodeError) -> IndicialErro
 
 
 DOCUMENTS = ("auto", "file", "lines", "blank-lines")
-"""What a document of plain text is; auto is file, or lines where lines.py finds that they are."""
+"""What a document of plain text is; auto is file, or lines where `lines_are` finds that they are."""
 
 ROWS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv"}
 """Files with a document in each row."""

@@ -1,4 +1,4 @@
-"""From settings to a training that is ready to go: a new run. `resuming.py` has those that go on.
+"""From settings to a training that is ready to go: a new run. `train.py` has those that go on.
 
 >>> ready = begin(Settings.read({"model": "ugrnn", "data": "people", "minutes": 5}))
 >>> ready.plan.parameters, ready.plan.steps
