@@ -53,6 +53,7 @@ from indicial.compile.native.projections import Gathered, Projection
 from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.native.routine import Native, Part, Stretch, Tiled
 from indicial.compile.native.stages import Fused, Matmul, Nested, Output, Single, flat, stages
+from indicial.compile.native.tile import faded
 from indicial.compile.native.tiles import tiling
 from indicial.compile.passes.forms import Distribution, Reduction
 from indicial.compile.pipeline import Planned, planned
@@ -224,6 +225,8 @@ def _rows(recurrence: Recurrence, letter: str) -> Iterator[tuple[str, list[str]]
             label, at_once = "after", []
         else:
             at_once += _all_steps(part, recurrence)
+            if isinstance(part, Projection) and _goes_inside(part, recurrence):
+                at_once.append("in each step instead, with four members a thread or more")
     if at_once:
         yield label, at_once
     more = [name for name in recurrence.kept if name not in recurrence.outputs]
@@ -231,10 +234,15 @@ def _rows(recurrence: Recurrence, letter: str) -> Iterator[tuple[str, list[str]]
         yield "kept", [f"{', '.join(more)} for the gradient"]
 
 
+def _goes_inside(part: Projection, recurrence: Recurrence) -> bool:
+    inside = recurrence.forward.inside
+    return inside is not None and any(o.weight in inside.weights for o in part.outputs)
+
+
 def _tiles(part: Tiled, recurrence: Recurrence) -> Iterator[str]:
     """How a state that is a matrix goes through time."""
     code, want, number = part.packed.value
-    tile = tiling(code, schedule(code, want), want).tiles[number]
+    tile = faded(tiling(code, schedule(code, want), want).tiles[number])
     (sweep,) = tile.sweeps
     states = [item for item in sweep.items if item.kind == "state"]
     letters = dict(
@@ -247,6 +255,9 @@ def _tiles(part: Tiled, recurrence: Recurrence) -> Iterator[str]:
         yield f"all {row} and some {vec} of {names} at a time, in the cache, through all steps: {sums}"
     else:
         yield f"some {row} and {vec} of {names} at a time, in registers, through all steps: {sums}"
+    if tile.fadings:
+        fading = ", ".join(fading.state for fading in tile.fadings)
+        yield f"{fading} is kept divided by the product of its decays: a step only adds to it"
     if recurrence.again:
         yield f"{names} is stored for no step; the gradient computes it again, from checkpoints"
 
