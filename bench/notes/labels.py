@@ -152,6 +152,8 @@ _ACCENTS = {
 _FONTS = re.compile(
     "math(bf|rm|it|sf|cal|bb|tt)|text(rm|bf|it)?|boldsymbol|bm|operatorname|left|right|bigg?|limits"
 )
+_MARKS = re.compile("[\u0300-\u036f\u20d0-\u20ff]{2,}")
+"""Accents on one letter, whose order says nothing."""
 _SIGNS = {"infty": "∞", "prime": "'", "ell": "l", "star": "*", "ast": "*"}
 
 
@@ -169,6 +171,7 @@ def fold(name: str) -> str:
         text = re.sub(rf"\\{accent}\b\s*((?:\{{|\\\w+\{{|\s)*)(\\\w+|\w)", rf"\1\2{sign}", text)
     text = re.sub(r"\\([A-Za-z]+)", lambda m: _command(m[1]), text)
     text = unicodedata.normalize("NFKD", text).replace("ϵ", "ε").replace("′", "'")
+    text = _MARKS.sub(lambda marks: "".join(sorted(marks[0])), text)  # `\\vec{\\tilde c}`
     return re.sub(r"[{}\s_^,()\\$!;]", "", text).replace("\u0305", "\u0304")
 
 

@@ -334,7 +334,9 @@ def _no_slip(row: Row) -> str:
     strays = (*row.closed, *row.extra)
     if any(token.text in ("|)", "‖)") for token in strays):
         return "it is taken at a value"
-    if row.wrong and all(_is_interval(row.tokens, *pair) for pair in row.wrong):
+    pairs = [*row.wrong, *zip(row.lost, strays, strict=False)]  # the latter inside braces
+    whole = len(row.lost) == len(strays)
+    if pairs and whole and all(_is_interval(row.tokens, *pair) for pair in pairs):
         return "it holds an interval"
     closers = sorted(token.text for token in strays)
     if row.lost and closers == sorted(CLOSERS[token.text] for token in row.lost):

@@ -22,7 +22,7 @@ from indicial.program.doubts import indexed
 from indicial.program.names.letters import COUNTING, GROUPS, LAST, is_capital
 from indicial.program.names.naming import ACTIVATIONS, FUNCTION_LETTERS, activates, maps
 from indicial.program.names.occurrences import uses
-from indicial.program.names.outline import Outline
+from indicial.program.names.outline import DISTRIBUTIONS, Outline
 from indicial.program.names.sorting import density
 from indicial.program.names.uses import BUILT_IN, PROBABILITY, Use
 from indicial.program.notions import is_differential, notion
@@ -43,7 +43,8 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
     names = statement.every(s.Name)
     if any(map(is_ones, statement.every(s.Number))) and "bold" not in [n.font for n in names]:
         return "it uses a vector of ones"
-    if statement.draws and not _is_read(statement.left, outline):
+    named = isinstance(right := statement.sides[-1], s.Call) and right.word in DISTRIBUTIONS
+    if statement.draws and named and not _is_read(statement.left, outline):
         return "nothing here is computed from what it draws"
     if not {"∂", "∇"}.isdisjoint([n.base for n in names]):
         return ""  # it speaks about the others, which are read without it

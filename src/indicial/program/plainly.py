@@ -16,11 +16,12 @@ from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.program.foreign import opaque
-from indicial.program.names.letters import index_name, shifted
+from indicial.program.names.letters import index_name, is_capital, is_lone, shifted
 from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY, of_matrices
 from indicial.program.vectors.regular import OFTEN_VECTORS
+from indicial.program.vectors.shapes import dotted
 from indicial.program.vectors.unwritten import bound_apart, summed
 
 TIME = s.Name("t")
@@ -29,7 +30,7 @@ TIME = s.Name("t")
 def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
     """A statement of prose, as it is meant; `sketch` is of all that stand with it."""
     named = without_arguments(without_names(statement, sketch), sketch)
-    meant = stepping(discounts(exponentials(named, sketch)))
+    meant = gated(stepping(discounts(exponentials(named, sketch))))
     return summed(bound_apart(by_number(at_time(meant))), prose=True)
 
 
@@ -93,6 +94,35 @@ def exponentials(statement: s.Statement, outline: Outline) -> s.Statement:
         return node.rebuild(change)
 
     return statement.rebuild(change)
+
+
+def gated(statement: s.Statement) -> s.Statement:
+    """`\\mathbf h_t = \\mathbf o_t · tanh(\\mathbf c_t)`: what makes a vector of two is no inner product."""
+    if not isinstance(statement, s.Equation) or not _is_bold(statement.left):
+        return statement
+
+    def change(side: s.Expression) -> s.Expression:
+        terms = side.terms if isinstance(side, s.Add) else (side,)
+        made = tuple(
+            s.Hadamard(t.factors, span=t.span)
+            if isinstance(t, s.Product)
+            and len(t.factors) == 2
+            and dotted(t)
+            and all(map(_is_bold, t.factors))
+            else t
+            for t in terms
+        )
+        return replace(side, terms=made) if isinstance(side, s.Add) else made[0]
+
+    sides = tuple(map(change, statement.sides))
+    return replace(statement, sides=sides) if sides != statement.sides else statement
+
+
+def _is_bold(node: s.Expression) -> bool:
+    """A small bold letter, or a function of one."""
+    if isinstance(node, s.Call) and len(node.arguments) == 1 and node.word in BUILT_IN:
+        node = node.arguments[0]
+    return isinstance(node, s.Name) and node.font == "bold" and not is_capital(node.base)
 
 
 def stepping(statement: s.Statement) -> s.Statement:
@@ -196,6 +226,13 @@ def by_number(statement: s.Statement) -> s.Statement:
     bases = {(word.base, word.accents) for word in words}
     right = list(s.every(statement.sides[1:], s.Name))
     held = {n for n in right if index_name(n) is not None}
+    if left.given is not None and all(map(is_lone, held_words)) and _only_number(left, right):
+        sub = tuple(
+            n for n in held_words if isinstance(n, s.Name)
+        )  # `p(o | c) = exp(u_o^⊤ v_c) / …`
+        own = (replace(i, font="roman") if isinstance(i, s.Name) else i for i in left.function.sub)
+        name = replace(left.function, sub=(*own, *sub), span=left.span)
+        return replace(statement, sides=(name, *statement.sides[1:]))
     whole = len(words) == len(held_words) and len(bases) == 1
     if not whole or left.word not in PROBABILITY or not all(n in held for n in letters):
         return statement
@@ -205,6 +242,15 @@ def by_number(statement: s.Statement) -> s.Statement:
     return replace(
         statement, sides=(replace(left.function, sub=sub, span=left.span), *statement.sides[1:])
     )
+
+
+def _only_number(left: s.Call, right: Sequence[s.Name]) -> bool:
+    """Whether all that a probability is of, and given, stands below names on the right, and nowhere else."""
+    below = {i for n in right for i in n.sub}
+    scripts = s.ids(i for n in right for i in n.scripts)
+    values = {n for n in right if id(n) not in scripts}
+    held = {*(left.given or ()), *left.arguments}
+    return held <= below and not held & values
 
 
 def at_time(statement: s.Statement) -> s.Statement:

@@ -35,6 +35,7 @@ from indicial.program.names.loops import unroll
 from indicial.program.names.outline import Outline
 from indicial.program.names.starts import as_inputs, given_starts, outset
 from indicial.program.vectors import vectors
+from indicial.program.vectors.vectors import UNLIKELY
 
 if TYPE_CHECKING:
     from indicial.compile.module.module import ProgramModule
@@ -217,7 +218,13 @@ class Program:
     def _said(self) -> list[Message]:
         """The same, whatever their hints are worth."""
         found = self.amend(self, self.judged())
-        return in_order(m for m in found if not self._silencer(m))
+        odd = [skipped.span for skipped in self.skipped if UNLIKELY in skipped.reason]
+        return in_order(
+            m
+            for m in found
+            if not self._silencer(m)
+            and not (m.code == "step" and any(m.span.within(span) for span in odd))
+        )
 
     def _with_tried_hint(self, message: Message) -> Message:
         """A hint that says what to write is shown only if the text is free of the message then."""

@@ -131,10 +131,28 @@ def live_letters(statement: s.Statement) -> frozenset[str]:
         right |= {c for side in statement.sides[1:] for c in _compared(side)}
         if not isinstance(statement.sides[0], s.Index):
             right |= {c for side in statement.sides[1:] for c in _counted(side)}
+        live.update(_shared(statement))
         # `α_{ij} = 0 for j > i`
         guard = statement.guard.every(s.Name) if statement.guard is not None else ()
         live.update(left & (right | {n.base for n in guard if n.bare}))
     return frozenset(live)
+
+
+def _shared(equation: s.Equation) -> Iterator[str]:
+    """The i and j of `∂L/∂h = (x_{ij} - z_{ij})`: two names with the same letters are elements of two tensors.
+
+    Not what is told apart by them: the `ii` of `W_{ii} x + b_{ii}`.
+    """
+    stems: dict[str, set[tuple[str, tuple[str, ...]]]] = {}
+    for name in equation.every(s.Name):
+        word = name.sub[0] if len(name.sub) == 1 else None
+        if isinstance(word, s.Name) and word.bare and not word.font and word.base not in WORDS:
+            spelt = word.base
+            letters = 1 < len(spelt) < 4 and spelt.islower() and spelt.isascii()
+            if letters and set(spelt) <= COUNTING | set("uv") and name.base not in MATRICES | {"b"}:
+                stems.setdefault(spelt, set()).add((name.base, name.accents))
+    for spelt, names in stems.items():
+        yield from spelt if len(names) > 1 else ()
 
 
 def shifted(item: s.Expression) -> tuple[s.Name, int] | None:

@@ -91,6 +91,8 @@ def _weighs(statement: s.Statement) -> bool:
     if not isinstance(statement, s.Equation) or len(statement.sides) != 2:
         return False
     left, right = statement.sides
+    if any(_gathers(left, total.body) for total in right.every(s.Reduction)):
+        return True
     if not isinstance(right, s.Reduction) or right.operator != "sum" or not right.under:
         return False
     factors = right.body.factors if isinstance(right.body, s.Product) else ()
@@ -100,6 +102,17 @@ def _weighs(statement: s.Statement) -> bool:
     if isinstance(weight, s.Name) and _two_letters(weight):  # `ẑ_t = Σ_i α_{ti} a_i`
         return len(factors) == 2 and isinstance(last, s.Name) and len(last.sub) == 1
     return all(isinstance(n, s.Name) and n.base in OFTEN_VECTORS | {"w"} for n in (left, last))
+
+
+def _gathers(left: s.Expression, body: s.Expression) -> bool:
+    """`H'_i = Σ_j A_{ij} H_j`: a row of the same matrix for each neighbour."""
+    weight, last = (
+        body.factors if isinstance(body, s.Product) and len(body.factors) == 2 else (0, 0)
+    )
+    if not isinstance(weight, s.Name) or not isinstance(last, s.Name) or not _two_letters(weight):
+        return False
+    rows = isinstance(left, s.Name) and left.base == last.base and len(left.sub) == 1
+    return rows and len(last.sub) == 1 and last.base.isupper()
 
 
 def _two_letters(weight: s.Name) -> bool:

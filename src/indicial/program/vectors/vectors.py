@@ -79,6 +79,10 @@ _RELATIONS = re.compile(
 """Words for what a step with vectors may use and no equation says."""
 
 
+UNLIKELY = "no reading of it is likely"
+"""Why most of what is too odd is left out."""
+
+
 @dataclass(frozen=True)
 class Decision:
     """What a name was taken for, and why."""
@@ -320,7 +324,7 @@ class _Rewriting:
             return True
         # Where nothing fits at all there may be a slip, which is told if it is certain.
         if statement.span in self.prose and ODD <= self._oddness(statement) < IMPOSSIBLE:
-            text = f"no reading of it is likely; the nearest is {self._read_so(statement, {})}"
+            text = f"{UNLIKELY}; the nearest is {self._read_so(statement, {})}"
             self.skipped.append(Skipped(statement.span, text))
             return True
         for doubt in self.reading.doubts:
