@@ -8,7 +8,7 @@ read even so is computed nowhere, and listed with its reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from indicial.notation.faults import Skipped
@@ -27,9 +27,9 @@ from indicial.notation.syntax import (
 from indicial.notation.vocabulary import SEEN
 from indicial.program.doubts import about, half_numbered, indexed
 from indicial.program.foreign import foreign
-from indicial.program.names.letters import COUNTING, live_letters
+from indicial.program.names.letters import COUNTING, LAST, is_capital, live_letters
 from indicial.program.names.sorting import says_what
-from indicial.program.plainly import plainly, with_steps
+from indicial.program.plainly import TIME, plainly, with_steps
 from indicial.program.program import Program
 from indicial.program.sections import Part
 
@@ -43,6 +43,8 @@ WHOLE = ("it does not read", "it uses an integral")
 def settle(parts: list[Part], make: Make) -> list[Program]:
     """The programs of a document's parts."""
     foreign_statements: set[Statement] = set()
+    stepped = {name.stem: name for part in parts for st in part.prose() for name in _stepped(st)}
+    parts = [_with_ends(part, stepped) for part in parts] if stepped else parts
     about_tensors = [_without_foreign(part, foreign_statements) for part in parts]
     about_tensors = _without_lost_displays(about_tensors, foreign_statements)
     programs: list[Program] = []
@@ -55,6 +57,26 @@ def settle(parts: list[Part], make: Make) -> list[Program]:
         unread |= {skipped.span for program in made for skipped in program.skipped}
         programs += made
     return programs
+
+
+def _stepped(statement: Statement) -> Iterator[Name]:
+    """The names that are numbered by steps: the h of `h_t = …`."""
+    for name in statement.every(Name):
+        if name.sub == (TIME,) and not is_capital(name.base):
+            yield name
+
+
+def _with_ends(part: Part, stepped: Mapping[Name, Name]) -> Part:
+    """The T of `y = W h_T` is the last t, if the document has an h_t under whatever heading."""
+    names = [name for st in part.prose() for name in st.every(Name)]
+    ends = {n.stem: n for n in names if len(n.sub) == 1 and _ends(n.sub[0])}
+    here = {n.stem for n in names if any(map(_counts, n.sub)) and not _ends(n.sub[0])}
+    found = [_numbered_by(stepped[stem], (TIME,)) for stem in ends if stem in stepped.keys() - here]
+    return replace(part, statements=[*part.statements, *found], sketch=None) if found else part
+
+
+def _ends(script: Expression) -> bool:
+    return isinstance(script, Name) and script.bare and script.base in LAST | {"n"}
 
 
 def settled(part: Part, make: Make, beside: Program | None = None) -> list[Program]:
@@ -207,6 +229,9 @@ def _seen(statement: Statement) -> Declaration | None:
     letters = {c for n in left.every(Name) for c in n.base} & live_letters(statement)
     if not letters:
         return None
-    places = tuple(Name(letter, span=left.span) for letter in sorted(letters))
-    numbered = Index(Number("0"), places, span=left.span)
-    return Declaration(SEEN, (left, numbered), span=statement.span)
+    return _numbered_by(left, tuple(Name(letter, span=left.span) for letter in sorted(letters)))
+
+
+def _numbered_by(name: Expression, letters: tuple[Name, ...]) -> Declaration:
+    places = Index(Number("0"), letters, span=name.span)
+    return Declaration(SEEN, (name, places), span=name.span)
