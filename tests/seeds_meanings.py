@@ -235,6 +235,7 @@ def verdict(program: Program, place: tuple[str, int]) -> str:
     return RIGHT
 
 
+@cache
 def _values(program: Program) -> Values:
     sizes = small_sizes(program.code, 3)
     sizes = {name: size + n % 2 for n, (name, size) in enumerate(sizes.items())}

@@ -50,6 +50,25 @@ def test_a_plot_is_no_claim_and_no_equation() -> None:
     assert load(program.unicode()).unicode() == program.unicode()
 
 
+def test_elements_that_are_no_plane_get_a_panel_each() -> None:
+    (_, wide) = pictures(load(TEXT), sizes={"I": 5}, draws=10)
+    panels = wide.figure().axes
+    assert [panel.axison for panel in panels] == [True] * 5 + [False]
+    assert [panel.get_xlabel() for panel in panels[:5]] == [f"i = {i}" for i in range(5)]
+    assert wide.line().startswith("y[i]: mean [") and ", I = 5" in wide.line()
+    (matrix,) = pictures(load("a[i,j] ~ N(0, 1)\nplot of a[i,j]"), sizes={"I": 2, "J": 3}, draws=9)
+    assert matrix.figure().axes[4].get_xlabel() == "i = 1, j = 1"
+
+
+def test_an_arrow_leads_from_nothing_to_the_mean_of_a_plane() -> None:
+    vector, far = pictures(load("x[i] ~ N(0, 1)\ny[i] = 9 + x[i]\nplot of x[i]\nplot of y[i]"))
+    (axes,) = far.figure().axes
+    (arrow,) = (text for text in axes.texts if text.arrow_patch is not None)
+    assert tuple(arrow.xyann) == (0, 0)
+    assert arrow.xy == pytest.approx([9, 9], abs=0.2)
+    assert not vector.figure().axes[0].texts  # its mean is nearly nothing
+
+
 def test_what_is_not_drawn_cannot_be_plotted() -> None:
     with pytest.raises(IndicialError, match="how x is drawn is not said"):
         pictures(load("input x[i]\ny[i] = 2 x[i]\nplot of y[i]"))

@@ -14,6 +14,7 @@ from indicial.claims.statistics import (
     Estimate,
     _error_of_share,
     _for_tolerance,
+    _group,
     _look,
 )
 from indicial.claims.verdict import HOLDS, REFUTED, UNDECIDED, UNTRIED, with_error
@@ -199,3 +200,18 @@ def test_draws_for_a_tolerance() -> None:
     assert 0.03 * math.sqrt(1000 / draws) == pytest.approx(0.1 / BELOW_TOLERANCE, rel=1e-3)
     assert needed([0.5], [0.0], [True]) == 0
     assert needed([0.5], [0.1], [False]) == 0
+
+
+def test_each_side_is_told_on_its_own_side() -> None:
+    found = verdict("x ~ N(1, 1)\nclaim std of x ≥ 3")
+    assert found.status == REFUTED and found.broken is not None
+    assert found.broken.left.startswith(("0.9", "1.0")) and found.broken.right == "3"
+    found = verdict("x ~ N(1, 1)\nclaim 3 ≤ std of x")
+    assert found.broken is not None
+    assert found.broken.left == "3" and found.broken.right.startswith(("0.9", "1.0"))
+
+
+def test_the_spread_of_a_group_is_that_of_what_it_is_drawn_from() -> None:
+    values = np.array([1.0, 2.0, 6.0])
+    assert _group("variance", values) == pytest.approx(7)  # (4 + 1 + 9) / 2
+    assert _group("std", values) == pytest.approx(math.sqrt(7))

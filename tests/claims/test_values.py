@@ -285,3 +285,9 @@ def test_nothing_passes_back_through_a_stop() -> None:
         f"{text}claim y[i] = sign(x[i])\nclaim ∂y[i]/∂x[j] = [i = j]\nclaim false: ∂y[i]/∂x[j] = 0"
     )
     assert all(v.as_stated for v in found), [v.found for v in found]
+
+
+def test_a_margin_of_nothing_is_told_as_such() -> None:
+    """Only where more than nothing is claimed, nothing may be rounding."""
+    assert verdict("input x[i]\nclaim x[i] ≤ x[i]").found.startswith("least margin 0, ")
+    assert verdict("input x[i]\nclaim x[i] ≥ x[i] - 2").found.startswith("least margin 2, ")
