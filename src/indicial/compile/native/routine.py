@@ -228,6 +228,7 @@ class Built:
     """A part that a kernel runs: one for each type and each set of sizes that are fixed."""
 
     identity: str
+    same: frozenset[str]
     kernels: dict[object, Kernel]
 
     def kernel(
@@ -245,6 +246,15 @@ class Built:
             make = functools.partial(self.build, REALS[dtype], constant, ragged)
             self.kernels[key] = stored(asked, make)
         return self.kernels[key]
+
+    def called(
+        self, known: Values, sizes: Mapping[str, int], lengths: Values, fixed: Collection[str]
+    ) -> tuple[Kernel, torch.Tensor, int]:
+        """The kernel of a call, a tensor of its type, and how many members there are."""
+        some = next(t for t in known.values() if t.is_floating_point())
+        kernel = self.kernel(some.dtype, sizes, frozenset(lengths), fixed)
+        batched = (known[n] for n in kernel.arguments if n not in self.same)
+        return kernel, some, next((t.shape[0] for t in batched), 1)
 
     def build(self, real: str, fixed: Mapping[str, int], ragged: frozenset[str]) -> Kernel:
         raise NotImplementedError
@@ -275,12 +285,9 @@ class Native(Built):
     def run(
         self, known: Values, sizes: Mapping[str, int], lengths: Values, fixed: Collection[str]
     ) -> Values:
-        some = next(t for t in known.values() if t.is_floating_point())
-        kernel = self.kernel(some.dtype, sizes, frozenset(lengths), fixed)
-        given = {name: known[name] for name in kernel.arguments}
-        members = next((t.shape[0] for n, t in given.items() if n not in self.same), 1)
+        kernel, some, members = self.called(known, sizes, lengths, fixed)
         wide, views = self.side_by_side(some, members, sizes, lengths)
-        return {**kernel(given, sizes, members, lengths, views), **wide}
+        return {**kernel(known, sizes, members, lengths, views), **wide}
 
     def side_by_side(
         self, like: torch.Tensor, members: int, sizes: Mapping[str, int], ragged: Collection[str]
@@ -337,11 +344,7 @@ class Tiled(Built):
     def run(
         self, known: Values, sizes: Mapping[str, int], lengths: Values, fixed: Collection[str]
     ) -> Values:
-        some = next(t for t in known.values() if t.is_floating_point())
-        kernel = self.kernel(some.dtype, sizes, frozenset(lengths), fixed)
-        given = [kernel.in_rows(name, known[name]) for name in kernel.arguments]
-        pairs = zip(kernel.arguments, given, strict=True)
-        members = next((t.shape[0] for n, t in pairs if n not in self.same), 1)
+        kernel, some, members = self.called(known, sizes, lengths, fixed)
         threads = torch.get_num_threads()
         parts = 1 if members >= threads else threads
         found = {}
@@ -349,11 +352,7 @@ class Tiled(Built):
             count = members * parts if name in self.across else members
             make = some.new_empty if name in self.whole and not lengths else some.new_zeros
             found[name] = make([count, *(size.value(sizes) for size in shape)])
-        every = [*given, *found.values()]
-        numbers = {**kernel.fixed, **sizes, PARTS: parts}
-        ends = [lengths[name].contiguous() for name in kernel.ragged]
-        call = kernel.call(every, [row(t) for t in every], numbers, members * parts, ends)
-        kernel.library.run(ctypes.byref(call))
+        kernel(known, {**sizes, PARTS: parts}, members * parts, lengths, found)
         if parts > 1:
             for name in self.across:
                 found[name] = found[name].view(members, parts, *found[name].shape[1:]).sum(1)
