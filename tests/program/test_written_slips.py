@@ -48,6 +48,48 @@ SLIPS: dict[str, tuple[str, str, str]] = {
         "two-meanings",
         "B",
     ),
+    "a letter that was not copied into a sum": (
+        r"\alpha_{ij} = \frac{\exp(a^\top [h_i ; h_j ; e_{ij}])}{\sum_k \exp(a^\top [h_i ; h_j ; e_{ik}])}",
+        "half-copied",
+        "h_j",
+    ),
+    "the state of the wrong step": (
+        r"\alpha_t(j) = \sum_{i=1}^N \alpha_{t-1}(j) a_{ij} b_j(o_t)",
+        "half-copied",
+        r"\alpha_{t-1}(j)",
+    ),
+    "a step of another letter": (
+        r"\begin{aligned} \hat m_k &= m_k / (1-\beta_1^k) \\ \hat v_k &= v_t / (1-\beta_2^k) \\ "
+        r"m_k &= \beta_1 m_{k-1} + (1-\beta_1) g_k \\ v_k &= \beta_2 v_{k-1} + (1-\beta_2) g_k^2 \end{aligned}",
+        "other-step",
+        "v_t",
+    ),
+    "a number for an index": (
+        r"L = -\sum_i (y_i \log h_i + (1 - y_1) \log(1 - h_i))",
+        "numbered-once",
+        "y_1",
+    ),
+    "an output given by itself": (r"o_t = \tanh(c_t) \odot o_t", "by-itself", "o_t"),
+    "the letter of a sum before it": (
+        r"L = \frac{1}{z} \sum_{z=1}^k a_z",
+        "outside-its-sum",
+        "z",
+    ),
+    "a lost root": (
+        r"w_{t+1} = w_t - \eta \frac{\hat m_t}{\hat v_t + \epsilon}",
+        "usual-form",
+        r"\frac{\hat m_t}{\hat v_t + \epsilon}",
+    ),
+    "weights that add up to something else": (
+        r"h_t = (1 - z_t) \odot h_{t-1} + (1 - z_t) \odot \tilde h_t",
+        "usual-form",
+        r"(1 - z_t) \odot h_{t-1} + (1 - z_t) \odot \tilde h_t",
+    ),
+    "a density that grows": (
+        r"p(x) = \exp\left(\frac{1}{2} (x - m)^T S^{-1} (x - m)\right)",
+        "usual-form",
+        r"\exp\left(\frac{1}{2} (x - m)^T S^{-1} (x - m)\right)",
+    ),
     "a lost accent": (
         r"\begin{aligned} s_t[i] &= \beta s_{t-1}[i] + \hat g_t[i]^2 \\ "
         r"x_{t+1}[i] &= x_t[i] - \frac{g_t[i]}{s_t[i]} \end{aligned}",
@@ -209,6 +251,12 @@ SLIPS: dict[str, tuple[str, str, str]] = {
 }  # fmt: skip
 
 SOUND = (
+    r"\alpha_t = \frac{\exp(h_t^\top W h_t)}{\sum_i \exp(h_t^\top W h_i)}",
+    r"\begin{aligned} h_n &= 0 \\ h_t &= a_t h_{t+1} + b_t \\ y_t &= c_t h_t \end{aligned}",
+    r"L = \sum_i (y_i - y_1 - y_2)",
+    r"w_t = w_t - \eta g_t",
+    r"k = \exp\left(-\frac{\|x - y\|^2}{2 \sigma^2}\right)",
+    r"w_{t+1} = w_t - \eta \frac{\hat m_t}{\sqrt{\hat v_t} + \epsilon}",
     r"y_t = h_t-1",
     r"c_j = \sum_i a_{ij} x_i",
     r"x_{i+N} \approx x_i - \sum_{j=1}^N (\hat g_j - g(x))",

@@ -110,17 +110,20 @@ def _try_in(step: Step, scope: Scope, how: Try) -> Finding:
 
 def _tried(step: Step, scope: Scope, budget: Budget) -> Finding:
     reasons: list[str] = []
-    ways = [way for plan in plans(step, scope) for way in readings(plan, reasons, budget)]
+    ways: list[Way] = []
+    failed: list[tuple[Way, _Outcome]] = []
+    for plan in plans(step, scope):
+        found = readings(plan, reasons, budget)
+        ways += found
+        for way in found:
+            outcome = _on_draws(way, budget)
+            if outcome is None:
+                continue
+            if outcome.gap <= NEAR:
+                return Finding(step, HOLDS)
+            failed.append((way, outcome))
     if not ways:
         return Finding(step, UNTRIED, reasons[0] if reasons else "no reading of its names fits")
-    failed: list[tuple[Way, _Outcome]] = []
-    for way in ways:
-        outcome = _on_draws(way, budget)
-        if outcome is None:
-            continue
-        if outcome.gap <= NEAR:
-            return Finding(step, HOLDS)
-        failed.append((way, outcome))
     if not failed:
         return Finding(step, UNTRIED, "it has no value on the draws that were tried")
     if any(not (outcome.left_names and outcome.right_names) for _, outcome in failed):

@@ -12,7 +12,8 @@ r"""Slips that show in a display as it stands, whether or not it is read.
 
 What an author of prose is told has to be certain: each rule wants evidence from all sides, and what is
 only odd is none of them. Nothing is inferred here; the rules look at what is written. Those on indices, on names
-and on well-known formulas are in `one_sided.py`, `written_names.py` and `usual.py`.
+and on well-known formulas are in `one_sided.py`, `written_names.py` and `usual.py`, on letters that were copied in
+`copied.py`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from itertools import pairwise
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
-from indicial.program.checks import one_sided, usual, written_names
+from indicial.program.checks import copied, one_sided, usual, written_names
 from indicial.program.checks.written_names import Heading, misnamed
 from indicial.program.lowering.reductions import spoken
 from indicial.program.names.letters import index_name, is_capital, is_letter
@@ -32,7 +33,7 @@ from indicial.program.names.uses import BUILT_IN, PROBABILITY
 
 CODES = frozenset(
     {"left-only", "no-argument", "lost-power", "unbound-condition", "other-letter", "swapped-left", "lost-brace",
-     "free-letter", usual.CODE, *one_sided.CODES, *written_names.CODES}
+     "free-letter", usual.CODE, *copied.CODES, *one_sided.CODES, *written_names.CODES}
 )  # fmt: skip
 """What is said here is certain; of a sum, more is known where it is read."""
 
@@ -43,6 +44,7 @@ def slips(display: Sequence[s.Statement], section: Heading) -> list[Fault]:
     found = [fault for row in rows for rule in _RULES for fault in rule(row)]
     found += usual.wrong_sides(rows, section.equations)
     found += one_sided.unpaired(rows, section.examples)
+    found += copied.other_steps(rows)
     return [*found, *misnamed(display, section)]
 
 
@@ -355,6 +357,6 @@ def _index_letters(name: s.Name) -> list[str]:
 
 _RULES = (
     _swapped_lefts, _lost_braces,
-    _idle_sums, usual.unusual, one_sided.one_sided, _left_only, _no_argument,
+    _idle_sums, usual.unusual, one_sided.one_sided, copied.copied, _left_only, _no_argument,
     _lost_powers, _lost_squares, _conditions, _terms, _free_letters,
 )  # fmt: skip

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
-from indicial.notation.printers import unicode
+from indicial.notation.printers import name_key, unicode
 from indicial.program.checks.forms import Bound, Shape, fits, pattern, shape
 from indicial.program.names.letters import shifted
 
@@ -43,6 +43,15 @@ def _matrices(*letters: str) -> Callable[[Bound], bool]:
     return lambda bound: all(bound[x].word[:1].isupper() for x in letters)
 
 
+def _words(**words: str) -> Callable[[Bound], bool]:
+    """Whether names are called so: m̂ and v̂, μ and σ."""
+    return lambda bound: all(
+        isinstance(node := bound[letter].node, s.Name)
+        and name_key(replace(node, sub=(), sup=())) == word
+        for letter, word in words.items()
+    )
+
+
 def _behind(row: Shape, column: Shape) -> bool:
     """Whether a vector stands behind another: small letters with an index."""
     small = all(x.word[:1].islower() and x.parts for x in (row, column))
@@ -50,6 +59,7 @@ def _behind(row: Shape, column: Shape) -> bool:
 
 
 LOSS = r"(?i)(b?ce|nll|.*loss|.*entropy|h|j|cost)$"
+GROWS = "this density grows with the distance from its mean"
 POSITIVE = (
     r"Y \log P", r"\sum_i Y \log P", r"N \sum_i Y \log P", r"\sum_i \sum_j Y \log P", r"N \sum_i \sum_j Y \log P",
     r"Y \log P + (1 - Y) \log(1 - P)", r"\sum_i (Y \log P + (1 - Y) \log(1 - P))",
@@ -82,6 +92,21 @@ FORMS = (
     Form(r"\tanh'(x) = 1 - \tanh(x)", "the derivative of tanh has a square here", "is tanh(x)^2 meant?"),
     Form(r"\frac{N}{M} \sum_i (x_i - m)", "this mean of differences lacks its square", "is a square missing?",
          left=r"(?i)(R?MSE|Var|σ\^?2|s\^?2).*"),
+    Form(r"\frac{m}{v + e}", "an average of gradients is divided by that of their squares, and not by its root",
+         "is a square root missing?", when=_words(m="m̂", v="v̂")),
+    Form(r"\frac{x - m}{s^2 + e}", "what is less its mean is divided by the variance, and not by its root",
+         "is a square root missing?", when=_words(m="μ", s="σ")),
+    *(Form(rf"\exp(\frac{{1}}{{2}} (x - m)^\top {matrix}^{{-1}} (x - m))", GROWS,
+           "is a minus missing in the exponent?") for matrix in (r"\Sigma", "S", "A", "C", "K")),
+    Form(r"\exp(\frac{(x - m)^2}{2 s^2})", GROWS,
+         "is a minus missing in the exponent?"),
+    Form(r"\exp(\frac{\|x - y\|^2}{A})", "this grows with the distance", "is a minus missing in the exponent?"),
+    Form(r"\mathrm{softmax}(\frac{q k^\top}{d}) V", "the scores are divided by a size here, and not by its root",
+         "is a square root missing?", when=lambda bound: bound["d"].word.startswith("d")),
+    Form(r"= (1 - z) a + (1 - z) b", "the two weights of this mean do not add up to 1",
+         "is one of them meant without 1 - ?"),
+    Form(r"\frac{a b}{\|a\| + \|b\|}", "the lengths are added here: a cosine has their product",
+         "is the product of the lengths meant?"),
     *(Form(f"= {form}", "this loss lacks its minus: logarithms of probabilities are negative", "is a minus missing?",
            left=LOSS) for form in POSITIVE),
     Form(r"= \exp(N \sum_i \log P)", "this perplexity lacks its minus: logarithms of probabilities are negative",

@@ -1,0 +1,206 @@
+r"""Slips of copying: one letter of several that was not changed with the others.
+
+exp(f(h_i, h_j, e_{ij})) / Σ_k exp(f(h_i, h_j, e_{ik}))     h_k is meant below
+\hat v_k = v_t / (1 - β^k)                                  v_k is meant: the display has no other t
+Σ_i (-y_i \log p_i - (1 - y_1) \log(1 - p_i))               y_i is meant
+o_t = \tanh(c_t) ⊙ o_t                                      o_t is given by itself
+\frac1z Σ_{z=1}^k a_z                                       z runs inside the sum, and stands before it
+α_t(j) = Σ_i α_{t-1}(j) a_{ij}                              the i of the sum is that of the step before
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from indicial.notation import syntax as s
+from indicial.notation.faults import Fault, warned
+from indicial.notation.printers import unicode
+from indicial.program.names.letters import COUNTING, index_name, is_lone, shifted
+
+CODES = frozenset({"half-copied", "other-step", "numbered-once", "by-itself", "outside-its-sum"})
+
+ITSELF = frozenset("hcoszyr")
+"""Letters of states, gates and outputs: nobody writes an update in place for them."""
+
+
+def copied(equation: s.Equation) -> Iterator[Fault]:
+    """The letters of an equation that were not changed with the others."""
+    if equation.draws or equation.every(s.Dots) or any("≈" in sign for sign in equation.relations):
+        return
+    for rule in (_half_copied, _numbered_once, _by_itself, _outside_its_sum, _same_state):
+        yield from rule(equation)
+
+
+def _renamed(node: s.Expression, old: str, new: str) -> s.Expression:
+    """`e_{ij}` → `e_{ik}`; letters that stand side by side are indices one by one."""
+
+    def change(inner: s.Expression) -> s.Expression:
+        if not isinstance(inner, s.Name):
+            return inner.rebuild(change)
+        sub, sup = (tuple(map(change, scripts)) for scripts in (inner.sub, inner.sup))
+        base = inner.base
+        if base == old or (len(base) < 4 and old in base and set(base) <= COUNTING):
+            base = base.replace(old, new)
+        return replace(inner, base=base, sub=sub, sup=sup)
+
+    return change(node)
+
+
+def _half_copied(equation: s.Equation) -> Iterator[Fault]:
+    """A share of a sum whose terms are those above it, but for a letter that was left as it was."""
+    for fraction in equation.every(s.Fraction):
+        total = s.inner(fraction.below)
+        if not isinstance(total, s.Reduction) or total.operator != "sum" or len(total.under) != 1:
+            continue
+        under = total.under[0]
+        new = index_name(under.operands[0] if isinstance(under, s.Comparison) else under)
+        above, below = s.inner(fraction.above), s.inner(total.body)
+        if new is None or above.__class__ is not below.__class__:
+            continue
+        # The t of `α_t = exp(h_t^⊤ W h_t) / Σ_i exp(h_t^⊤ W h_i)` may be that of a query.
+        numbering = {c for i in _scripts(equation.left) for n in i.every(s.Name) for c in n.base}
+        shared = {c for n in above.every(s.Name) for c in n.base} & numbering & COUNTING
+        for old in shared - {new.base} if len(numbering) > 1 else ():
+            wanted = _renamed(above, old, new.base)
+            if wanted == below or below == above:
+                continue
+            pairs = list(zip(wanted.every(s.Name), below.every(s.Name), strict=False))
+            same_length = len(wanted.every(s.Name)) == len(below.every(s.Name))
+            wrong = [(a, b) for a, b in pairs if a != b and a.base == b.base and a.scripts]
+            if not same_length or len(wrong) != 1:
+                continue
+            meant, found = wrong[0]
+            if _renamed(found, old, new.base) == meant and _swapped(below, found, meant) == wanted:
+                text = f"{unicode(found)} does not change with the {new.base} of this sum"
+                hint = f"all else that has {old} above has {new.base} here: {unicode(meant)}?"
+                yield warned("half-copied", text, found.span, fraction.above.span, hint=hint)
+
+
+def _scripts(left: s.Expression) -> tuple[s.Expression, ...]:
+    """What numbers the left side: the i and j of `α_{ij}` and `α_i(j)`."""
+    head = s.head(left)
+    inside = left.arguments if isinstance(left, s.Call) else ()
+    return (*(head.scripts if isinstance(head, s.Name) else ()), *inside)
+
+
+def _swapped(node: s.Expression, old: s.Name, new: s.Name) -> s.Expression:
+    def change(inner: s.Expression) -> s.Expression:
+        return new if inner is old else inner.rebuild(change)
+
+    return change(node)
+
+
+def other_steps(rows: Sequence[s.Equation]) -> Iterator[Fault]:
+    """`v̂_k = v_t / (1 - β^k)`: a t in a display whose names are all numbered by k, v_k among them."""
+    names = [n for row in rows for n in row.every(s.Name) if len(n.sub) == 1]
+    lone = [(n, i) for n in names if isinstance(i := n.sub[0], s.Name) and is_lone(i)]
+    count = Counter(i.base for _, i in lone if i.base in COUNTING)
+    every = Counter(n.base for row in rows for n in row.every(s.Name))
+    if len(count) < 2:
+        return
+    (usual, often), *others = count.most_common()
+    stepped = any(
+        (step := shifted(i)) is not None and step[1] and step[0].base == usual
+        for n in names
+        for i in n.sub
+    )
+    for letter, once in others:
+        if once != 1 or often < 4 or every[letter] != 1 or not stepped:
+            continue
+        name = next(n for n, i in lone if i.base == letter)
+        defined = any(_holds(row.left, name) for row in rows)  # `h_n = 0` begins at the end
+        if not defined and any(n.stem == name.stem and i.base == usual for n, i in lone):
+            text = f"{unicode(name)} is {unicode(replace(name, sub=(s.Name(usual),)))} elsewhere in this display"
+            hint = f"nothing else here has {letter}: is {usual} meant?"
+            yield warned("other-step", text, name.span, hint=hint)
+
+
+def _numbered_once(equation: s.Equation) -> Iterator[Fault]:
+    """`Σ_i (y_i … + (1 - y_1) …)`: inside a sum over i, one name of several has a number in its place."""
+    for total in equation.every(s.Reduction):
+        if total.operator != "sum" or len(total.under) != 1:
+            continue
+        under = total.under[0]
+        letter = index_name(under.operands[0] if isinstance(under, s.Comparison) else under)
+        if letter is None or letter.base not in COUNTING:
+            continue
+        names = [n for n in total.body.every(s.Name) if len(n.sub) == 1 and not n.sup]
+        ones = [n for n in names if n.sub == (s.Number("1"),)]
+        if len(ones) != 1 or any(isinstance(n.sub[0], s.Number) for n in names if n not in ones):
+            continue
+        (one,) = ones
+        twin = replace(one, sub=(s.Name(letter.base),))
+        if names.count(twin) and equation.every(s.Name).count(one) == 1:
+            text = f"{unicode(one)} stands beside {unicode(twin)}, in a sum over {letter.base}"
+            yield warned("numbered-once", text, one.span, hint=f"is {unicode(twin)} meant?")
+
+
+def _by_itself(equation: s.Equation) -> Iterator[Fault]:
+    """`o_t = tanh(c_t) ⊙ o_t`: a state, gate or output of a step that is given by itself."""
+    left = equation.left
+    if not isinstance(left, s.Name) or left.base not in ITSELF or len(equation.sides) != 2:
+        return
+    if left.sub != (s.Name("t"),) or left.sup or equation.relations != ("=",):
+        return
+    right = s.inner(equation.sides[1])
+    if isinstance(right, s.Add) or right == left:
+        return
+    scripts = s.ids(i for n in right.every(s.Name) for i in n.scripts)
+    again = [n for n in right.every(s.Name) if n == left and id(n) not in scripts]
+    text = right.span.source.text
+    if len(again) == 1 and not text[again[0].span.end :].lstrip().startswith("-"):  # `U h_t-1`
+        text = f"{unicode(left)} is given by itself"
+        hint = "is another name meant on one of the sides, or another step?"
+        yield warned("by-itself", text, left.span, again[0].span, hint=hint)
+
+
+def _outside_its_sum(equation: s.Equation) -> Iterator[Fault]:
+    """`1/z Σ_{z=1}^k`: the letter of a sum divides it, where its end is meant."""
+    for product in equation.every(s.Product):
+        first, last = product.factors[0], s.inner(product.factors[-1])
+        if not isinstance(first, s.Fraction) or not isinstance(last, s.Reduction):
+            continue
+        if last.operator != "sum" or last.upper is None or len(last.under) != 1:
+            continue
+        under = last.under[0]
+        letter = under.operands[0] if isinstance(under, s.Comparison) else under
+        below = s.inner(first.below)
+        bare = isinstance(letter, s.Name) and letter.bare and below == letter
+        outer = [r for r in equation.every(s.Reduction) if r is not last and _holds(r, product)]
+        if bare and letter not in [n for r in outer for u in r.under for n in u.every(s.Name)]:
+            text = f"{unicode(letter)} runs inside this sum, and means nothing before it"
+            hint = f"is the end of the sum meant: 1/{unicode(last.upper)}?"
+            yield warned("outside-its-sum", text, below.span, last.span, hint=hint)
+
+
+def _holds(outer: s.Node, node: s.Node) -> bool:
+    return any(inner is node for inner in outer.walk())
+
+
+def _same_state(equation: s.Equation) -> Iterator[Fault]:
+    """`α_t(j) = Σ_i α_{t-1}(j) a_{ij}`: what the sum runs over is the state of the step before."""
+    left = equation.left
+    if not isinstance(left, s.Call) or len(left.arguments) != 1 or len(left.function.sub) != 1:
+        return
+    (state,) = left.arguments
+    for total in equation.every(s.Reduction):
+        if len(total.under) != 1 or total.operator not in ("sum", "max"):
+            continue
+        under = total.under[0]
+        letter = index_name(under.operands[0] if isinstance(under, s.Comparison) else under)
+        if letter is None or not isinstance(state, s.Name) or letter == state:
+            continue
+        for call in total.body.every(s.Call):
+            earlier = shifted(call.function.sub[0]) if len(call.function.sub) == 1 else None
+            again = call.function.stem == left.function.stem and call.arguments == (state,)
+            both = {letter.base, state.base}
+            joined = any(
+                both <= {c for i in n.sub for m in i.every(s.Name) for c in m.base}
+                for n in total.body.every(s.Name)
+            )
+            if again and joined and earlier is not None and earlier[1] == -1:
+                text = f"{unicode(call)} does not change with the {letter.base} of this sum"
+                hint = f"is {call.word}(… {letter.base}) meant?"
+                yield warned("half-copied", text, call.span, under.span, hint=hint)
