@@ -91,7 +91,7 @@ def test_members_that_wait_stay_where_they_are(name: str, gradients: bool) -> No
 def test_sources_of_different_lengths(name: str, size: str) -> None:
     module = compiled(name)
     given = inputs(module, 3)
-    lengths = [2, 4, 3]
+    lengths = [2, 4, 4]
     state = module.begin(x=given["x"], lengths={size: lengths})
     alone = [module.begin(x=given["x"][m, : lengths[m]]) for m in range(3)]
     for t in range(4):
