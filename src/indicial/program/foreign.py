@@ -84,9 +84,9 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
 
 
 def _is_read(name: s.Expression, outline: Outline) -> bool:
-    """The ε of `ε ~ N(0, I)` beside `z = μ + σ ⊙ ε`."""
-    sides = (st.sides for st in outline.statements if isinstance(st, s.Equation) and not st.draws)
-    return any(name in side.walk() for some in sides for side in some)
+    """The ε of `ε ~ N(0, I)` beside `z = μ + σ ⊙ ε`, or beside a claim about it."""
+    others = (st for st in outline.statements if not isinstance(st, s.Equation) or not st.draws)
+    return any(name in statement.walk() for statement in others)
 
 
 def _is_slope(call: s.Call, equation: s.Equation) -> bool:
