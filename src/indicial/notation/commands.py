@@ -261,12 +261,22 @@ class _Reader:
         sign = ANY_SIGN.get(following.text, following.text)
         if sign == ".":
             self.i += 1
-            if token.text == "\\right":
+            if token.text == "\\right" and not self.opened_by_nothing(self.i - 2):
                 self.emit("sign", "null", token, token.span.to(following.span))
         elif (token.text, sign) in _EXPLICIT_BARS:
             self.i += 1
             explicit = _EXPLICIT_BARS[token.text, sign]
             self.emit("sign", explicit, token, token.span.to(following.span))
+
+    def opened_by_nothing(self, place: int) -> bool:
+        """Whether a `\\right.` closes a `\\left.`: both are nothing."""
+        depth = 0
+        for i in range(place, max(place - 2_000, -1), -1):
+            text = self.tokens[i].text
+            depth += (text == "\\right") - (text == "\\left")
+            if text == "\\left" and depth == 0:
+                return self.tokens[i + 1].text == "."
+        return False
 
     def arg(self, token: Token) -> None:
         """`\\arg\\max` is argmax."""
