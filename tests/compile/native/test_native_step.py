@@ -65,3 +65,20 @@ def test_the_last_place_of_learned_positions_is_reached(steps: int) -> None:
         for t in range(steps - 1):
             state, out = module.step(state, w=w[:, t])
             torch.testing.assert_close(out["P"], whole[:, t + 1])
+
+
+ALL_LAYERS = """input w[t] in V
+h_0[t,j] = e[w[t-1],j]
+h_{ℓ+1}[t,j] = tanh(W_{ℓ+1}[j,I] h_ℓ[t,I] + U_{ℓ+1}[j,I] h_{ℓ+1}[t-1,I])
+g[t,j] = Σ_{ℓ=0}^{L} h_ℓ[t,j]
+P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} e[w_t,J] g[t,J]
+w[t] ~ P(w_t | …)"""
+
+
+def test_what_reads_all_its_layers_at_once_is_emitted() -> None:
+    module = indicial.load(ALL_LAYERS).compile(V=5, J=4, L=2).eval()
+    with torch.no_grad():
+        state, _ = module.step(None, w=1)
+        _, out = module.step(state, w=3)
+    assert list(decoder(module).natives.made.values()) == [None]
+    torch.testing.assert_close(out["P"], module(w=[1, 3, 0], want=["P"])["P"][2])
