@@ -206,7 +206,8 @@ def test_without_gradients_nothing_is_kept_for_them(name: str) -> None:
     expected = source.run(parameters, inputs, sizes, {}, {})[want[0]]
     with torch.no_grad():
         found = source.run(parameters, inputs, sizes, {}, {})[want[0]]
-    assert torch.equal(found, expected)
+    # Two kernels: a compiler may fuse `a*b + c` in one of them and not in the other.
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
     for call in ready.plan.calls():
         (recurrence,) = call.function.args  # type: ignore[attr-defined]
         (short,) = (p for p in recurrence.outputs_only.parts if isinstance(p, Native))
