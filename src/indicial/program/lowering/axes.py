@@ -77,11 +77,14 @@ def _hull(context: Context, ranges: Iterable[Range], declared: bool = False) -> 
             declared and growing
         )
 
-    result: Range | None = None
-    for low, high in ranges:
-        lower, upper = result or (low, high)
-        result = low if beyond(lower, low) else lower, high if beyond(high, upper) else upper
-    return result
+    first, *others = dict.fromkeys(ranges) or (None,)
+    if first is None:
+        return None
+    lower, upper = first
+    for low, high in others:
+        lower = low if beyond(lower, low) else lower
+        upper = high if beyond(high, upper) else upper
+    return lower, upper
 
 
 def _defined_axis(context: Context, axis: AxisInfo, general: Range | None) -> Range:
