@@ -120,7 +120,7 @@ def _add(found: Reading, program: Program, unit: Unit, counts: Callable[[Span], 
     unwritten = (
         isinstance(unit, ir.Statement)
         and _unwritten(unit.target, program)
-        and not made(code, code.tensors[unit.target])
+        and (not made(code, code.tensors[unit.target]) or unit.target.startswith("exponential"))
     )
     for expression in _expressions(unit):
         for node in expression.walk():
@@ -130,7 +130,7 @@ def _add(found: Reading, program: Program, unit: Unit, counts: Callable[[Span], 
             if not counts(node.span):
                 continue  # a function that is written elsewhere
             if unwritten and node.span == unit.span:
-                continue  # the elimination that an inverse stands for
+                continue  # the elimination that an inverse stands for, the series of an exponential
             if isinstance(node, ir.Read):
                 names.append(node.tensor)
             elif isinstance(node, ir.Reduce | ir.Softmax):

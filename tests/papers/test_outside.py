@@ -37,9 +37,3 @@ def test_what_linear_is_has_to_be_said() -> None:
         programs = indicial.load_document(FOLDER / f"{name}.tex")
         reasons = [s.reason for program in programs for s in program.skipped]
         assert any("Linear" in said for said in reasons), reasons
-
-
-def test_the_exponential_of_a_matrix_is_not_taken_element_by_element() -> None:
-    programs = indicial.load_document(FOLDER / "mamba.tex")
-    reasons = [s.reason for program in programs for s in program.skipped]
-    assert any("the exponential of a matrix" in reason for reason in reasons)

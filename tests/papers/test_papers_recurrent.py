@@ -250,6 +250,24 @@ def test_s5() -> None:
     agree(read("s5"), lambda v: over_time(v, v["u"], step, x=zeros(v["\\bar A"])))
 
 
+def test_mamba() -> None:
+    """The zero-order hold takes the exponential of a matrix, and its inverse."""
+
+    def reference(v: Named) -> dict[str, Tensor]:
+        scaled = v["Δ"] * v["A"]
+        hold = torch.matrix_exp(scaled)
+        identity = torch.eye(len(scaled), dtype=scaled.dtype)
+        into = torch.linalg.inv(scaled) @ (hold - identity) @ (v["Δ"] * v["B"])
+
+        def step(v: Named, x: Tensor, s: dict[str, Tensor]) -> dict[str, Tensor]:
+            h = hold @ s["h"] + into @ x
+            return {"h": h, "y": v["C"] @ h}
+
+        return over_time(v, v["x"], step, h=zeros(hold))
+
+    agree(read("mamba"), reference)
+
+
 def test_mamba2() -> None:
     def reference(v: Named) -> dict[str, Tensor]:
         h, found = zeros(v["B"][0]), []

@@ -381,7 +381,7 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
     "a vector of ones": (r"\mathbf s = \mathbf X \mathbf 1", {"s": 1, "X": 2}, 1),
     "word vectors": (
         r"P(o | c) = \frac{\exp(u_o^\top v_c)}{\sum_{w \in V} \exp(u_w^\top v_c)}",
-        {"P": 1, "u": 2, "v_c": 1},
+        {"P": 2, "u": 2, "v": 2},
         3,
     ),
     "words by their numbers": (
@@ -1413,6 +1413,25 @@ def test_a_recurrence_may_begin_at_its_end(tmp_path: Path) -> None:
     beta = found.interpret({"a": matrix}, {"a": matrix}, sizes={"T": 3})["β"]
     once = matrix.sum(axis=1)
     assert np.allclose(beta, [matrix @ once, once, np.ones(2)])
+
+
+def test_the_exponential_of_a_matrix(tmp_path: Path) -> None:
+    """Where its argument is inverted as well it is one for sure; else that of each element may be meant."""
+    path = tmp_path / "notes.md"
+    hold = r"\bar{A} = \exp(\Delta A), \quad \bar{B} = (\Delta A)^{-1} (\exp(\Delta A) - I) \cdot \Delta B"
+    path.write_text(f"$${hold}$$\n")
+    (found,) = load_document(path)
+    rng = np.random.default_rng(0)
+    values = {"A": rng.normal(size=(3, 3)), "B": rng.normal(size=(3, 2)), "Δ": 1.5}
+    result = found.interpret(values, values)
+    scaled = 1.5 * values["A"]
+    levels, vectors = np.linalg.eig(scaled)
+    expected = (vectors @ np.diag(np.exp(levels)) @ np.linalg.inv(vectors)).real
+    discretised = np.linalg.inv(scaled) @ (expected - np.eye(3)) @ (1.5 * values["B"])
+    assert np.allclose(result["Ā"], expected)
+    assert np.allclose(result["B̄"], discretised)
+    alone, _ = readings(tmp_path, r"\bar{A} = \exp(\Delta A)", r"h_t = \bar A h_{t-1}")
+    assert not alone.computed and "exponential" in alone.skipped[0].reason
 
 
 def test_a_letter_that_counts_is_bound_or_in_doubt(tmp_path: Path) -> None:

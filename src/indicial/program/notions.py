@@ -29,7 +29,7 @@ from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 from indicial.program.vectors.kinds import GREEK_MATRICES
 from indicial.program.vectors.leaves import JOINING
-from indicial.program.vectors.shapes import dotted
+from indicial.program.vectors.shapes import dotted, inverted
 from indicial.program.vectors.spelling import convolved
 
 ALL = s.Name(":")
@@ -196,6 +196,8 @@ def _bare_capital(node: s.Expression, outline: Outline) -> bool:
         return False
     letter = last.base.lstrip("Δ")
     known = outline.bracketed | set(outline.declared) | set(outline.sizes)
+    if inverted(node, outline.statements):
+        return False  # a matrix for sure
     return letter.isascii() and is_capital(letter) and outline.naming.read(last).key not in known
 
 

@@ -29,7 +29,7 @@ TIME = s.Name("t")
 
 def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
     """A statement of prose, as it is meant; `sketch` is of all that stand with it."""
-    named = without_arguments(without_names(statement, sketch), sketch)
+    named = without_arguments(without_names(by_steps(statement, sketch), sketch), sketch)
     meant = gated(stepping(discounts(exponentials(named, sketch))))
     return summed(bound_apart(by_number(at_time(meant))), prose=True)
 
@@ -94,6 +94,39 @@ def exponentials(statement: s.Statement, outline: Outline) -> s.Statement:
         return node.rebuild(change)
 
     return statement.rebuild(change)
+
+
+def by_steps(statement: s.Statement, sketch: Outline) -> s.Statement:
+    """`Ā = exp(ΔA)`, `B̄ = (ΔA)^{-1} (exp(ΔA) - I) ΔB`: Δ is the length of a step, and no difference."""
+    if not any(map(_of_a_step, s.every([statement], s.Name))):
+        return statement
+    powers = [n.sup for n in s.every(sketch.statements, s.Name) if n.base == "e" and n.sup]
+    calls = [c.arguments for c in s.every(sketch.statements, s.Call) if c.word == "exp"]
+    if not any(_of_a_step(n) for inside in (*powers, *calls) for n in s.every(inside, s.Name)):
+        return statement
+
+    def apart(name: s.Name) -> tuple[s.Expression, ...]:
+        return s.Name("Δ", span=name.span), replace(name, base=name.base[1:])
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Product):
+            factors = (
+                apart(f) if isinstance(f, s.Name) and _of_a_step(f) else (change(f),)
+                for f in node.factors
+            )
+            return replace(node, factors=tuple(f for some in factors for f in some))
+        if isinstance(node, s.Name) and _of_a_step(node):
+            return s.Product(apart(node), span=node.span)
+        if isinstance(node, s.Name) and node.base == "e" and not node.sub:
+            return replace(node, sup=tuple(map(change, node.sup)))
+        return node if isinstance(node, s.Name) else node.rebuild(change)
+
+    return statement.rebuild(change)
+
+
+def _of_a_step(name: s.Name) -> bool:
+    """The ΔA that is a name of its own by its spelling."""
+    return len(name.base) == 2 and name.base[0] == "Δ" and is_capital(name.base[1])
 
 
 def gated(statement: s.Statement) -> s.Statement:

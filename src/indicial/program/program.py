@@ -10,6 +10,7 @@ array([1.])
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -54,6 +55,8 @@ Fill: TypeAlias = "str | os.PathLike[str] | Program"
 TRIED, LONG = 2, 1_000
 """So many hints are tried in a text of more characters: each costs as much as reading all of it."""
 
+_BOLD = re.compile(r"\\(?:mathbf|bm|boldsymbol|vec)\b")
+"""Where vectors are set in bold type a step that does not hold is none, however odd the display is."""
 MOST_NODES = 50_000
 """Of the equations of a program that is compiled."""
 
@@ -218,7 +221,8 @@ class Program:
     def _said(self) -> list[Message]:
         """The same, whatever their hints are worth."""
         found = self.amend(self, self.judged())
-        odd = [skipped.span for skipped in self.skipped if UNLIKELY in skipped.reason]
+        unlikely = (skipped.span for skipped in self.skipped if UNLIKELY in skipped.reason)
+        odd = [span for span in unlikely if not _BOLD.search(span.text)]
         return in_order(
             m
             for m in found

@@ -10,12 +10,14 @@ A^{-1}[t,j,I]       →  a tensor of that name, which the equations of an elimin
     G[k,i,j] = S[k,i,j] - S[k,i,k] S[k,k,j] / S[k,k,k]            row k divided by its pivot
     H[k,i,j] = R[k,i,j] - S[k,i,k] R[k,k,j] / S[k,k,k]            begins as 1, ends as the inverse
 
+A^{exp}[t,j,I]      →  the exponential of A, which vector style writes so: a series of A / 64, squared six times
+
 So an inverse is equations like any other: it has a gradient, a cost, a kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from indicial.notation import syntax as s
@@ -25,6 +27,11 @@ from indicial.notation.source import Span
 from indicial.program.messages import Messages
 from indicial.program.names.letters import MADE_FAMILY, family, index_name
 
+INVERSE = s.Negative(s.Number("1"))
+EXPONENTIAL = s.Name("exp", font="roman")
+"""What stands above a matrix whose exponential is meant."""
+TERMS, SQUARINGS = 10, 6
+"""Of the series: exact to single precision for matrices whose entries add up to 30 in each row."""
 LETTERS = tuple(MADE_FAMILY.replace("_", "'" * n + "_") for n in range(4))
 """The step, row and column of the elimination, and a row below the step."""
 
@@ -50,6 +57,7 @@ class _Matrices:
             {key for key in self.own if key.startswith("inverse") and key.endswith(".1")}
         )
         """How many inverses have their equations already."""
+        self.made = 0
         self.added: list[s.Statement] = []
 
     def statements(self) -> list[s.Statement]:
@@ -79,7 +87,7 @@ class _Matrices:
         if not isinstance(base, s.Transpose) and not (isinstance(base, s.Name) and base.sup):
             return False
         name, turned, inverted = self.read(base)
-        return name is not None and (turned or inverted)
+        return name is not None and (turned or bool(inverted))
 
     def expression(self, node: s.Expression) -> s.Expression:
         node = node.rebuild(self.expression)
@@ -105,33 +113,36 @@ class _Matrices:
                 hint="give the matrix a name on a line of its own, and take the inverse of that",
             )  # fmt: skip
             return s.Index(name, (*outer, row, column), span=node.span)
-        made = replace(name, sup=(*name.sup, s.Negative(s.Number("1"))))
+        made = replace(name, sup=(*name.sup, inverted))
         if name_key(made) not in self.own:
             self.own.add(name_key(made))
+            self.made += 1
             letters = [_letter(item) for item in outer]
-            number = self.before + len(self.added) // 8 + 1
-            self.added += _elimination(number, name, made, below, letters, node.span)
+            define = _series if inverted == EXPONENTIAL else _elimination
+            self.added += define(self.before + self.made, name, made, below, letters, node.span)
         return s.Index(made, (*outer, row, column), span=node.span)
 
-    def read(self, base: s.Expression) -> tuple[s.Name | None, bool, bool]:
-        """The matrix itself, whether it is turned, whether it is inverted."""
+    def read(self, base: s.Expression) -> tuple[s.Name | None, bool, s.Expression | None]:
+        """The matrix itself, whether it is turned, and what says that its inverse or exponential is meant."""
         turned = isinstance(base, s.Transpose)
         if isinstance(base, s.Transpose):
             base = base.body.body if isinstance(base.body, s.Group) else base.body
         if not isinstance(base, s.Name):
-            return None, False, False
+            return None, False, None
         if name_key(base) in self.own or not base.sup:
-            return base, turned, False
+            return base, turned, None
         last = base.sup[-1]
         without = replace(base, sup=base.sup[:-1])
+        if isinstance(last, s.Name) and last == EXPONENTIAL and last.font == EXPONENTIAL.font:
+            return without, turned, EXPONENTIAL
         if isinstance(last, s.Negative) and last.body == s.Number("1"):
-            return without, turned, True
+            return without, turned, INVERSE
         if isinstance(last, s.Name) and last.bare and last.base == "-" and turned:
-            return without, True, True  # `A^{-⊤}`
+            return without, True, INVERSE  # `A^{-⊤}`
         letter = isinstance(last, s.Name) and last.bare and last.base == "T"
         if letter and name_key(without) in self.known | self.own:
-            return without, not turned, False
-        return base, turned, False
+            return without, not turned, None
+        return base, turned, None
 
 
 def _elimination(
@@ -172,17 +183,55 @@ def _elimination(
     ]
     inner = [s.Name(f"inverse{number}.{n}") for n in range(1, 6)]
     named = dict(zip("pSRGH", inner, strict=True)) | {"A": name, "X": inverse}
+    return _placed(lines, named, span)
+
+
+def _series(
+    number: int,
+    name: s.Name,
+    exponential: s.Name,
+    below: Sequence[s.Name],
+    outer: Sequence[str],
+    span: Span,
+) -> list[s.Statement]:
+    """The same of an exponential: 1 + B (1 + B/2 (1 + B/3 …)) of B = A / 64, and its square, six times."""
+    i, j, r, _ = LETTERS
+    front = "".join(f"{letter}," for letter in (*map(unicode, below), *outer))
+    outside = "".join(f"{letter}," for letter in outer)
+    steps = [f"E{n}" for n in range(TERMS + SQUARINGS - 1)]  # the last is the exponential itself
+    lines = [f"E0[{front}{i},{j}] = [{i} = {j}] + A[{outside}{i},{j}] / {TERMS * 2**SQUARINGS}"]
+    for n in range(1, len(steps)):
+        before = f"E{n - 1}[{front}{r},{j}]"
+        if n < TERMS:
+            scaled = f"A[{outside}{i},{r}] {before} / {(TERMS - n) * 2**SQUARINGS}"
+            lines.append(f"E{n}[{front}{i},{j}] = [{i} = {j}] + Σ_{{{r}}} {scaled}")
+        else:
+            lines.append(f"E{n}[{front}{i},{j}] = Σ_{{{r}}} E{n - 1}[{front}{i},{r}] {before}")
+    lines.append(
+        f"X[{outside}{i},{j}] = Σ_{{{r}}} {steps[-1]}[{front}{i},{r}] {steps[-1]}[{front}{r},{j}]"
+    )
+    inner = {step: s.Name(f"exponential{number}.{n}") for n, step in enumerate(steps, 1)}
+    return _placed(lines, inner | {"A": name, "X": exponential}, span)
+
+
+def _placed(lines: list[str], named: Mapping[str, s.Name], span: Span) -> list[s.Statement]:
+    """The equations of some lines, under names that nobody else uses."""
 
     def placed(node: s.Expression) -> s.Expression:
         """Under its own name, and as if it stood at the inverse: nobody wrote these lines."""
         if isinstance(node, s.Index) and isinstance(node.base, s.Name):
             items = tuple(map(placed, node.items))
-            return s.Index(replace(named[node.base.base], span=span), items, span=span)
+            return s.Index(replace(named[_spelt(node.base)], span=span), items, span=span)
         return replace(node.rebuild(placed), span=span)
 
     parsed = parse_text("\n".join(lines), "inverse")
     equations = [e for e in parsed.statements if isinstance(e, s.Equation)]
     return [replace(e, sides=tuple(map(placed, e.sides)), span=span) for e in equations]
+
+
+def _spelt(name: s.Name) -> str:
+    """`E12`, however it was taken apart."""
+    return name.base + "".join(i.text for i in name.sub if isinstance(i, s.Number))
 
 
 def _letter(item: s.Expression) -> str:

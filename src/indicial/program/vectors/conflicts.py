@@ -31,6 +31,7 @@ from indicial.program.vectors.shapes import (
     fits_all,
     flip,
     gains,
+    inverted,
     inverts,
     ones,
     together,
@@ -174,7 +175,9 @@ class Conflicts:
         if name in NORMALISED:
             return self.shape(node.arguments[0], wanted)
         if name == "exp" and self._is_multiple(node.arguments[0]):
-            raise Outside("it takes the exponential of a matrix")
+            if not self.is_exponential(node):
+                raise Outside("it may take the exponential of a matrix")
+            return MATRIX
         if elementwise(node):
             return self._same(node.arguments, wanted, f"arguments of {name}")
         if name in JOINING:
@@ -187,6 +190,12 @@ class Conflicts:
         if name in TRACE and len(node.arguments) == 1:
             return None if self.shape(node.arguments[0]) is None else NUMBER
         return NUMBER
+
+    def is_exponential(self, node: s.Call) -> bool:
+        """Whether `exp(Δ A)` is that of a matrix, and not of its elements: A, or Δ A, is inverted somewhere."""
+        return self._is_multiple(node.arguments[0]) and inverted(
+            node.arguments[0], self.kinds.statements
+        )
 
     def _is_multiple(self, node: s.Expression) -> bool:
         """`A`, `t A`: a matrix that numbers are multiplied with; `Q K^⊤` has an element for each pair."""

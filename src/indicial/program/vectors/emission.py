@@ -12,6 +12,7 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.notation.source import Span
+from indicial.program.names.inverses import EXPONENTIAL, INVERSE
 from indicial.program.names.letters import LAST, index_name, is_capital
 from indicial.program.names.naming import activates
 from indicial.program.vectors import regular
@@ -246,6 +247,8 @@ class Emission:
             return node
         if name in NORMALISED:
             return self._normalised(node, self._fitting(node.arguments[0], ends))
+        if name == "exp" and self.conflicts.is_exponential(node):
+            return self._inverse(node, node.arguments[0], ends, EXPONENTIAL)
         if elementwise(node):
             function = node.function
             if function.sub:
@@ -380,8 +383,10 @@ class Emission:
 
     # ------------------------------------------------------------------ inverses
 
-    def _inverse(self, node: s.Expression, base: s.Expression, ends: Open) -> s.Expression:
-        """`(X^⊤ X)^{-1}`: what is inverted gets a name, and an equation."""
+    def _inverse(
+        self, node: s.Expression, base: s.Expression, ends: Open, mark: s.Expression = INVERSE
+    ) -> s.Expression:
+        """`(X^⊤ X)^{-1}`, `exp(Δ A)`: what is inverted gets a name, and an equation."""
         base = s.inner(base)
         letters = [e for e in ends if e is not None]
         if base in self.made:
@@ -397,15 +402,16 @@ class Emission:
                 self.made[base] = s.Equation((left, body), ("=",), span=node.span)
         assert isinstance(left, s.Index) and isinstance(left.base, s.Name)
         plain = left.base if len(left.items) == 2 else replace(left, items=left.items[:-2])
-        return self._inverted(plain, left.base.base, letters)
+        return self._inverted(plain, left.base.base, letters, mark)
 
-    def _inverted(self, base: s.Expression, key: str, letters: list[int]) -> s.Expression:
+    def _inverted(
+        self, base: s.Expression, key: str, letters: list[int], mark: s.Expression = INVERSE
+    ) -> s.Expression:
         """`A^{-1}[i,j]`: a row of the inverse is a column of the matrix, which is square."""
         self.dimensions.join(*letters)
         found = self.indexed(base, key, letters[::-1])
         assert isinstance(found.base, s.Name)
-        one = s.Negative(s.Number("1", span=base.span), span=base.span)
-        name = replace(found.base, sup=(*found.base.sup, one))
+        name = replace(found.base, sup=(*found.base.sup, replace(mark, span=base.span)))
         outer = found.items[: len(found.items) - 2]
         return s.Index(name, (*outer, *self._letters(letters, base.span)), span=base.span)
 

@@ -9,7 +9,7 @@ X W + b    matrix, row             b is added to every row
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -161,6 +161,16 @@ def gains(node: s.Product) -> set[int]:
 def inverts(exponent: s.Expression) -> bool:
     """The -1 of `A^{-1}`."""
     return isinstance(exponent, s.Negative) and exponent.body == s.Number("1")
+
+
+def inverted(node: s.Expression, statements: Iterable[s.Statement]) -> bool:
+    """Whether a capital of it is inverted somewhere: the A of `(Δ A)^{-1} (exp(Δ A) - I)`."""
+    capitals = {n.stem for n in node.every(s.Name) if n.base.isupper()}
+    for power in s.every(statements, s.Power):
+        if inverts(power.exponent) and capitals & {n.stem for n in power.base.every(s.Name)}:
+            return True
+    names = (n for n in s.every(statements, s.Name) if n.sup and inverts(n.sup[-1]))
+    return any(n.stem in capitals for n in names)
 
 
 def diagonal(base: s.Expression, exponent: s.Expression) -> bool:

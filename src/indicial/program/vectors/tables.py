@@ -29,6 +29,7 @@ from indicial.program.vectors.shapes import (
     fits_all,
     flip,
     gains,
+    inverted,
     ones,
     times,
     together,
@@ -509,6 +510,8 @@ class Tables:
             return self.changed(self.of(node.arguments[0]), lambda x: (x, 4 if x == NUMBER else 0))
         if elementwise(node):
             odd = self.of_numbers if name in OF_NUMBERS and not self.kinds.in_bold else 0.0
+            if name == "exp" and inverted(node.arguments[0], self.kinds.statements):
+                odd = 0.0  # that of a matrix
             table = self._same(node.arguments, 0)
             return self.changed(table, lambda x: (x, odd if x != NUMBER else 0))
         if name in JOINING:
