@@ -1457,6 +1457,8 @@ def test_an_equation_that_is_not_read_shows_how_names_are_numbered(tmp_path: Pat
         r"\hat y = \max_j \delta_T(j)",
     )
     assert last.axes["δ"] == {2}
+    (program,) = load_document(tmp_path / "notes.md")
+    assert "seen" not in program.explain()
 
 
 def test_what_is_declared_is_no_parameter(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from indicial.program.names.inverses import regular
 from indicial.program.names.letters import capital
 from indicial.program.names.loops import unroll
 from indicial.program.names.outline import Outline
+from indicial.program.names.sorting import parted
 from indicial.program.names.starts import as_inputs, given_starts, outset
 from indicial.program.vectors import vectors
 from indicial.program.vectors.vectors import UNLIKELY
@@ -135,7 +136,8 @@ class Program:
         indexed = networks.put_in(self.reading.statements)
         # Steps with vectors use what the prose says of them: that they are orthogonal, of length 1.
         self._prose = document and self.reading.related
-        unrolled, in_place = unroll(independent(indexed), document)
+        self._seen, plain_statements = parted(indexed)
+        unrolled, in_place = unroll(independent(plain_statements), document)
         self.statements: tuple[Statement, ...] = tuple(unrolled)
         self.skipped = (*self.skipped, *derivatives, *in_matrices, *in_place)
 
@@ -182,7 +184,8 @@ class Program:
         """How the equations were read. Also fills the messages."""
         from indicial.program.checks.verdicts import judge
 
-        result = analyse(self.statements, self._messages, self.document, self._sketch)
+        every = (*self.statements, *self._seen) if self._seen else self.statements
+        result = analyse(every, self._messages, self.document, self._sketch)
         errors = [m for m in self._messages.items if m.severity == "error"]
         if not errors:
             judge(result.code, result.outline, self._messages, self._prose, result.holes)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from indicial.notation.printers import unicode as print_unicode
 from indicial.notation.syntax import Declaration, Equation, Statement
-from indicial.notation.vocabulary import SPACE, TOLD
+from indicial.notation.vocabulary import SEEN, SPACE, TOLD
 from indicial.program.cost.cost import order
 from indicial.program.explain.facts import Facts, Named, read, tie, tied_sizes
 from indicial.program.explain.numbers import both, count, formula, in_bytes, leading
@@ -95,7 +95,7 @@ def shown_equations(program: Program) -> list[Statement]:
 
 def _in_tables(statement: Statement) -> bool:
     """Declarations that the tables below the equations say again."""
-    told = ("input", "parameter", "constant", "size", "range", SPACE, TOLD)
+    told = ("input", "parameter", "constant", "size", "range", SEEN, SPACE, TOLD)
     return isinstance(statement, Declaration) and statement.keyword in told
 
 
