@@ -118,7 +118,7 @@ def _reading(page: Page, program: Program, width: int) -> None:
     page.lines.append("read as")
     for statement in program.statements:
         # What an inverse is made of says nothing of how the text was read.
-        if isinstance(statement, Equation) and MADE_FAMILY not in print_unicode(statement):
+        if isinstance(statement, Equation) and MADE_FAMILY[1:] not in print_unicode(statement):
             for line in print_unicode(statement).splitlines():
                 page.lines += wrapped(line, width)
     page.lines.append("")
