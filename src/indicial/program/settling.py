@@ -207,11 +207,9 @@ def _without_foreign(part: Part, found: set[Statement]) -> Part:
 def _numbered(seen: Declaration, part: Part) -> bool:
     """Whether what is read shows by itself how a name is numbered."""
     name = head(seen.items[0])
-    others = (n for st in part.statements for n in st.every(Name) if isinstance(name, Name))
-    return any(
-        other.base == name.base and other.accents == name.accents and any(map(_counts, other.sub))
-        for other in others
-        if isinstance(name, Name)
+    others = [n for st in part.statements for n in st.every(Name) if any(map(_counts, n.sub))]
+    return isinstance(name, Name) and any(
+        (n.base, n.accents) == (name.base, name.accents) for n in others
     )
 
 

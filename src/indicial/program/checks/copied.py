@@ -17,7 +17,8 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
-from indicial.program.names.letters import COUNTING, index_name, is_lone, shifted
+from indicial.program.checks.one_sided import binders
+from indicial.program.names.letters import COUNTING, is_lone, shifted
 
 CODES = frozenset({"half-copied", "other-step", "numbered-once", "by-itself", "outside-its-sum"})
 
@@ -31,6 +32,12 @@ def copied(equation: s.Equation) -> Iterator[Fault]:
         return
     for rule in (_half_copied, _numbered_once, _by_itself, _outside_its_sum, _same_state):
         yield from rule(equation)
+
+
+def _runner(total: s.Reduction) -> s.Name | None:
+    """The letter that a sum runs over, if it is one."""
+    letters = binders(total)
+    return letters[0] if len(letters) == len(total.under) == 1 else None
 
 
 def _renamed(node: s.Expression, old: str, new: str) -> s.Expression:
@@ -52,10 +59,9 @@ def _half_copied(equation: s.Equation) -> Iterator[Fault]:
     """A share of a sum whose terms are those above it, but for a letter that was left as it was."""
     for fraction in equation.every(s.Fraction):
         total = s.inner(fraction.below)
-        if not isinstance(total, s.Reduction) or total.operator != "sum" or len(total.under) != 1:
+        if not isinstance(total, s.Reduction) or total.operator != "sum":
             continue
-        under = total.under[0]
-        new = index_name(under.operands[0] if isinstance(under, s.Comparison) else under)
+        new = _runner(total)
         above, below = s.inner(fraction.above), s.inner(total.body)
         if new is None or above.__class__ is not below.__class__:
             continue
@@ -120,10 +126,7 @@ def other_steps(rows: Sequence[s.Equation]) -> Iterator[Fault]:
 def _numbered_once(equation: s.Equation) -> Iterator[Fault]:
     """`Σ_i (y_i … + (1 - y_1) …)`: inside a sum over i, one name of several has a number in its place."""
     for total in equation.every(s.Reduction):
-        if total.operator != "sum" or len(total.under) != 1:
-            continue
-        under = total.under[0]
-        letter = index_name(under.operands[0] if isinstance(under, s.Comparison) else under)
+        letter = _runner(total) if total.operator == "sum" else None
         if letter is None or letter.base not in COUNTING:
             continue
         names = [n for n in total.body.every(s.Name) if len(n.sub) == 1 and not n.sup]
@@ -162,12 +165,11 @@ def _outside_its_sum(equation: s.Equation) -> Iterator[Fault]:
         first, last = product.factors[0], s.inner(product.factors[-1])
         if not isinstance(first, s.Fraction) or not isinstance(last, s.Reduction):
             continue
-        if last.operator != "sum" or last.upper is None or len(last.under) != 1:
+        letter = _runner(last) if last.operator == "sum" else None
+        if letter is None or last.upper is None:
             continue
-        under = last.under[0]
-        letter = under.operands[0] if isinstance(under, s.Comparison) else under
         below = s.inner(first.below)
-        bare = isinstance(letter, s.Name) and letter.bare and below == letter
+        bare = letter.bare and below == letter
         outer = [r for r in equation.every(s.Reduction) if r is not last and _holds(r, product)]
         if bare and letter not in [n for r in outer for u in r.under for n in u.every(s.Name)]:
             text = f"{unicode(letter)} runs inside this sum, and means nothing before it"
@@ -186,10 +188,7 @@ def _same_state(equation: s.Equation) -> Iterator[Fault]:
         return
     (state,) = left.arguments
     for total in equation.every(s.Reduction):
-        if len(total.under) != 1 or total.operator not in ("sum", "max"):
-            continue
-        under = total.under[0]
-        letter = index_name(under.operands[0] if isinstance(under, s.Comparison) else under)
+        letter = _runner(total) if total.operator in ("sum", "max") else None
         if letter is None or not isinstance(state, s.Name) or letter == state:
             continue
         for call in total.body.every(s.Call):
@@ -203,4 +202,4 @@ def _same_state(equation: s.Equation) -> Iterator[Fault]:
             if again and joined and earlier is not None and earlier[1] == -1:
                 text = f"{unicode(call)} does not change with the {letter.base} of this sum"
                 hint = f"is {call.word}(… {letter.base}) meant?"
-                yield warned("half-copied", text, call.span, under.span, hint=hint)
+                yield warned("half-copied", text, call.span, letter.span, hint=hint)
