@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from agreeing import Given, Ways, close, recurrences
+from agreeing import Given, Ways, close, mixed, recurrences
 from test_kernels_lengths import Ragged
 
 from indicial.compile.native import toolchain
@@ -180,6 +180,31 @@ def test_decays_of_all_kinds(name: str) -> None:
     rough = ways.native.run({}, x, sizes, {}, {})["h"]
     assert (rough - found["h"]).abs().max() < 1e-5 * found["h"].abs().max()
     assert all(torch.isfinite(g).all() for g in torch.autograd.grad(rough.sum(), list(x.values())))
+
+
+@pytest.mark.parametrize("name", ["a number of the step", "one for each key", "from the end"])
+def test_gradients_of_decays_over_many_steps(name: str) -> None:
+    """They follow from other gradients block by block: no error grows with the steps, none near 0."""
+    ways = ways_of(TEXTS[name])
+    sizes = {**dict.fromkeys(ways.code.sizes, 2), "T": 700, "I": 6, "J": 19}
+    given = Given(ways.code, sizes, 3)
+    random = np.random.default_rng(0)
+    given.inputs["a"] = 1 - 0.05 * random.random(given.inputs["a"].shape)
+    given.inputs["a"][1] *= (
+        random.random(given.inputs["a"][1].shape) < 0.9
+    )  # one of three has zeros
+    given.inputs["k"] += 3
+    _, slopes = ways.run(ways.native, given)
+    _, others = ways.run(ways.loop, given)
+    for slope in slopes:
+        close(slopes[slope], others[slope].numpy(), f"the gradient of {slope}")
+    x = {n: torch.tensor(v).float().requires_grad_() for n, v in given.inputs.items()}
+    rough = ways.native.run({}, x, sizes, {}, {})["h"]
+    grads = torch.autograd.grad(
+        mixed(rough), list(x.values()), allow_unused=True, materialize_grads=True
+    )
+    for slope, own in zip(x, grads, strict=True):
+        assert (own - others[slope]).abs().max() <= 1e-5 * others[slope].abs().max(), slope
 
 
 def test_derivatives_of_gradients() -> None:

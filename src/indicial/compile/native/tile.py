@@ -9,15 +9,23 @@
 D has fewer elements than the state, so it is computed before, and multiplied into what has as few:
 two operations for an element and a step in the place of three. Where D leaves the range in which nothing
 is lost it begins again at 1, and that step multiplies the state after all.
+
+    ḡ[t,i] = Σ_j S[t-1,i,j] S̄[t,i,j]                    where both sweeps meet
+
+    g[t] ḡ[t] = g[t+1] ḡ[t+1] + q[t] q̄[t] - k[t] k̄[t]   from Σ_j S S̄ at t, written out in two ways
+
+So the gradient of a decay follows from the gradients of what is added (`meetings`), and neither sweep
+has to wait for the other. It is divided by g in the end: where g is near 0 both are taken through time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from indicial.compile.passes.algebra import ONE, flat, numeral, plus, signed, times
 from indicial.program import ir
+from indicial.program.moving import moved
 from indicial.program.rewrite import with_reads
 from indicial.program.sizes import Size
 
@@ -79,6 +87,19 @@ class Fading:
 
 
 @dataclass(frozen=True)
+class Meeting:
+    """A sum of both sweeps' states: `other`, times the running sum of `terms`, divided by the decay."""
+
+    item: Item
+    ahead: Fading
+    """Of the first sweep's state; its decay is the one that is meant."""
+    back: Fading
+    other: ir.Expression
+    terms: tuple[tuple[ir.Expression, str], ...]
+    """What is added at each step of the second sweep: sums of either state, after their factors."""
+
+
+@dataclass(frozen=True)
 class Tile:
     """One kernel. The second of two sweeps goes back, and reads what the first one computes."""
 
@@ -94,6 +115,7 @@ class Tile:
     starts: dict[str, ir.Expression]
     """The states before their first step, where they are not 0."""
     fadings: tuple[Fading, ...] = ()
+    meetings: tuple[Meeting, ...] = ()
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -133,14 +155,16 @@ def faded(tile: Tile) -> Tile:
         own = found.get(item.target)
         if own is None:
             return replace(item, body=with_reads(item.body, change))
-        now = ir.Read(item.target, tuple(ir.Affine.of(role) for role in item.left))
-        inverse = own.at(own.inverse, now, tile)
+        inverse = own.at(own.inverse, now(tile, own), tile)
         rest = (times(inverse, with_reads(term, change)) for term in own.rest)
         return replace(item, body=plus(own.before, *rest))
 
     sweeps = tuple(replace(s, items=tuple(map(changed, s.items))) for s in tile.sweeps)
     finals = tuple(map(changed, tile.finals))
-    return replace(tile, sweeps=sweeps, finals=finals, fadings=tuple(found.values()))
+    return replace(
+        tile, sweeps=sweeps, finals=finals, fadings=tuple(found.values()),
+        meetings=_meetings(tile, found),
+    )  # fmt: skip
 
 
 def _fadings(tile: Tile, sweep: Sweep) -> Iterator[Fading]:
@@ -169,3 +193,70 @@ def _reads_before(sweep: Sweep, item: Item, before: ir.Read) -> int:
     """How often a step reads what the state was: more than the state itself may not."""
     reads = (read for other in sweep.items for read in other.body.every(ir.Read))
     return sum(read.tensor == item.target and read.places == before.places for read in reads)
+
+
+def _meetings(tile: Tile, fadings: dict[str, Fading]) -> tuple[Meeting, ...]:
+    """The sums in which the sweeps meet, if all of them follow from others."""
+    if tile.coupled or len(tile.sweeps) < 2:
+        return ()
+    first, second = tile.sweeps
+    meet = [i for i in second.items if any(map(first.item, i.body.tensors()))]
+    found = [_meeting(tile, item, fadings) for item in meet]
+    return tuple(m for m in found if m is not None) if None not in found else ()
+
+
+def _meeting(tile: Tile, item: Item, fadings: dict[str, Fading]) -> Meeting | None:
+    one, two, other = None, None, []
+    for factor in flat("*", (item.body,)):
+        own = fadings.get(factor.tensor) if isinstance(factor, ir.Read) else None
+        if own is None or not isinstance(factor, ir.Read):
+            other.append(factor)
+        elif own.direction == tile.sweeps[0].direction and factor == own.before:
+            one = own
+        elif own.direction == tile.sweeps[1].direction and factor == now(tile, own):
+            two = own
+    if one is None or two is None or item.kind != "sum" or not _by_columns(tile, other):
+        return None
+    later = {TIME: ir.Affine.of(TIME, one.direction)}
+    if two.decay != moved(one.decay, later) or two.state in tile.starts:
+        return None
+    if one.role == tile.row or tile.row in item.left or TIME not in item.left:
+        return None
+    terms = [_as_sum(tile, one, term) for term in two.rest]
+    terms += [_as_sum(tile, two, times(ir.Constant(-1.0), term)) for term in one.rest]
+    known = tuple(term for term in terms if term is not None)
+    return Meeting(item, one, two, times(*other), known) if len(known) == len(terms) else None
+
+
+def now(tile: Tile, own: Fading) -> ir.Read:
+    """The state at the step itself."""
+    return ir.Read(own.state, tuple(ir.Affine.of(role) for role in tile.item(own.state).left))
+
+
+def _by_columns(tile: Tile, factors: Sequence[ir.Expression]) -> bool:
+    """Whether some factors are given, and the same for all rows."""
+    computed = {i.target for sweep in tile.sweeps for i in sweep.items}
+    return all(
+        factor.tensors().isdisjoint(computed)
+        and not any(tile.row in places_of(node) for node in factor.walk())
+        for factor in factors
+    )
+
+
+def _as_sum(tile: Tile, own: Fading, term: ir.Expression) -> tuple[ir.Expression, str] | None:
+    """A term times a state, over the rows: a sum that the tile has, and what it is multiplied with."""
+    sign, product = signed(term)
+    for item in (i for sweep in tile.sweeps for i in sweep.items):
+        rest = [sign, *flat("*", (product,)), now(tile, own)]
+        summed = flat("*", (item.body,))
+        columns = item.kind == "sum" and item.scale == ONE and {TIME, tile.vec} <= set(item.left)
+        if not columns or tile.row in item.left:
+            continue
+        for factor in summed:
+            if factor not in rest:
+                break
+            rest.remove(factor)
+        else:
+            if _by_columns(tile, rest):
+                return times(*rest), item.target
+    return None

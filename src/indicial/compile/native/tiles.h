@@ -4,7 +4,8 @@
 
 #include "kernel.h"
 
-enum { V = 64 / sizeof(real) };
+/* Steps that all rows take before the next ones: their panels are a part of the nearest cache. */
+enum { V = 64 / sizeof(real), BLOCK = 64 };
 
 typedef real vec __attribute__((vector_size(64)));
 typedef real half_vec __attribute__((vector_size(32)));
@@ -38,6 +39,11 @@ static inline __attribute__((always_inline, unused)) real across(vec x) {
 /* Whether a state is so small or large a multiple of itself that it is time for another one. */
 static inline __attribute__((always_inline, unused)) int is_far(real x) {
   return !(x * x > (real)0x1p-32 && x * x < (real)0x1p32);
+}
+
+/* Whether a multiple went on by a decay that may be divided by: 64 times an error is still small. */
+static inline __attribute__((always_inline, unused)) int can_divide(real now, real then) {
+  return now * now >= (real)0x1p-12 * then * then;
 }
 
 /* A vector without the elements from `n` on. */

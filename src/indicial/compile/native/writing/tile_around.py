@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from indicial.compile.native.tile import TIME, Item
+from indicial.compile.native.tile import TIME, Fading, Item, Meeting, now
 from indicial.compile.native.writing.tile_values import ROW, VEC, TileValues, deeper
 from indicial.compile.native.writing.writer import row_major, times, total
-from indicial.compile.passes.algebra import ONE, flat
+from indicial.compile.passes.algebra import ONE, flat, quotient
 from indicial.compile.passes.algebra import times as product
 from indicial.program.ir import Expression, Read
 
@@ -30,7 +30,10 @@ class TileAround(TileValues):
             for name in (scale, inverse):
                 self.want(name, f"({steps} + 2) * {width}")
             self.want(again, steps)
+            near = self.fading_name(fading, "near") if self.meets(fading) else ""
             with self.elsewhere(self.packing[False] if kind == VEC else self.before):
+                if near:
+                    self.line(f"int {near} = 1;")
                 self.line("#pragma omp simd")
                 self.line(f"for (long l = 0; l < {width}; l++) {scale}[l] = 1;")
                 self.line("#pragma omp simd")
@@ -51,6 +54,10 @@ class TileAround(TileValues):
                         self.line("#pragma omp simd")
                         with self.block(f"for (long r = 0; r < {width}; r++)"):
                             self.line(f"now[r] = then[r] * {self.value(fading.decay).text};")
+                    if near:
+                        self.line(f"#pragma omp simd reduction(& : {near})")
+                        every = f"for (long l = 0; l < {width}; l++)"
+                        self.line(f"{every} {near} &= can_divide(now[l], then[l]);")
                     self.line("int far = 0;")
                     self.line("#pragma omp simd reduction(| : far)")
                     self.line(f"for (long l = 0; l < {width}; l++) far |= is_far(now[l]);")
@@ -106,24 +113,76 @@ class TileAround(TileValues):
             name = f"o_{self.names[item.target]}"
             length = f"{self.extent(TIME)} * P * V"
             own.append(f"for (long k = 0; k < {length}; k++) {name}[k] = 0;")
+        for meeting in self.tile.meetings if self.blocks else ():
+            length = f"({self.extent(TIME)} / BLOCK + 1) * P * V"
+            own.append(f"for (long k = 0; k < {length}; k++) {self.exact(meeting)}[k] = 0;")
         return [deeper(x, self.depth) for x in own]
+
+    # ---- sums in which both sweeps meet ----
+
+    def meets(self, fading: Fading) -> bool:
+        return any(m.ahead.state == fading.state for m in self.tile.meetings)
+
+    def near(self) -> str:
+        """Whether what the sweeps meet in follows from other sums: no decay is near 0."""
+        found = {self.fading_name(m.ahead, "near") for m in self.tile.meetings}
+        return " && ".join(sorted(found))
+
+    def follow(self, meeting: Meeting) -> None:
+        """`g[t] ḡ[t] = g[t+1] ḡ[t+1] + q[t] q̄[t] - k[t] k̄[t]`, from the panels of q̄ and k̄."""
+        ahead, back = meeting.ahead, meeting.back
+        self.line("vec run[P];")
+        self.line("for (int p = 0; p < P; p++) run[p] = (vec){0};")
+        with self.flushed(back.direction):
+            self.line(f"const long at = {self.extent(TIME)} - 1 - s;")
+            with self.block("for (int p = 0; p < P; p++)"):
+                for factor, name in meeting.terms:
+                    value = self.vector(product(factor, self.outside(self.tile.item(name))[1]))
+                    panel = f"o_{self.names[name]} + {self.panel_row()} + p * V"
+                    self.line(f"run[p] += {value} * load({panel});")
+                if self.blocks:  # so that errors do not add up from block to block
+                    multiples = (
+                        ahead.at(ahead.scale, ahead.before, self.tile),
+                        back.at(back.scale, now(self.tile, back), self.tile),
+                    )
+                    value = self.vector(product(ahead.decay, *multiples))
+                    exact = f"((vec *){self.exact(meeting)})[at / BLOCK * P + p]"
+                    self.line(f"if (at > 0 && at % BLOCK == 0) run[p] = {value} * {exact};")
+                other = product(meeting.item.scale, meeting.other)
+                text = f"{self.vector(quotient(other, ahead.decay))} * run[p]"
+                if ahead.state not in self.tile.starts:  # there is nothing before it
+                    text = f"at == 0 ? (vec){{0}} : {text}"
+                row = f"o_{self.names[meeting.item.target]} + {self.panel_row()}"
+                self.line(f"store({row} + p * V, {text});")
+
+    def exact(self, meeting: Meeting) -> str:
+        """What the sweeps meet in, at the first step of each block."""
+        name = f"e_{self.names[meeting.item.target]}"
+        steps = self.c(self.tile.ranges[TIME][1], False)
+        return self.want(name, f"({steps} / BLOCK + 1) * P * V")
 
     def flush_columns(self) -> None:
         """What the steps put down, into the outputs."""
+        for meeting in self.tile.meetings:
+            with self.block(f"if ({self.near()})"):
+                self.follow(meeting)
+        follow = [m.item.target for m in self.tile.meetings]
         for item in self.upright():
             row = f"o_{self.names[item.target]} + {self.panel_row()}"
             into = "=" if item.target in self.tile.whole else "+="
+            near = self.near() if item.target in follow else "0"
             with self.flushed():
                 if self.tile.vec not in item.left:
                     self.line("real sum = 0;")
                     self.line("#pragma omp simd reduction(+ : sum)")
                     self.line(f"for (long l = 0; l < width; l++) sum += ({row})[l];")
-                    self.line(f"*({self.element(item)}) += {self.scaled(item, 'sum')};")
+                    value = self.scaled(item, "sum")
+                    self.line(f"*({self.element(item)}) += {near} ? sum : {value};")
                     continue
                 if item.kind == "sum" and not (self.tile.coupled and self.carried(item)):
                     scale = self.outside(item)[1]
                     if scale != ONE:
-                        with self.block("for (int p = 0; p < P; p++)"):
+                        with self.block(f"for (int p = 0; p < P && !({near}); p++)"):
                             value = self.vector(product(scale))
                             self.line(f"store({row} + p * V, load({row} + p * V) * {value});")
                 self.line("#pragma omp simd")
@@ -131,10 +190,10 @@ class TileAround(TileValues):
                     self.line(f"*({self.element(item, 'l')}) {into} ({row})[l];")
 
     @contextmanager
-    def flushed(self) -> Iterator[None]:
+    def flushed(self, direction: int = 1) -> Iterator[None]:
         """A loop over the steps, after all tiles."""
         self.pointers, self.heads, self.memo = {}, [], {}
-        with self.steps() as inner:
+        with self.steps(direction) as inner:
             yield
             self.lines[inner:inner] = [deeper(x, self.depth) for x in self.heads]
 

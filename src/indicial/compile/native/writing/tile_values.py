@@ -70,6 +70,7 @@ class TileValues(Lines):
             item.target: f"s{n}"
             for n, item in enumerate(i for sweep in tile.sweeps for i in sweep.items)
         }
+        self.blocks = False
         self.fadings = {name: f for f in tile.fadings for name in (f.scale, f.inverse)}
 
     def c(self, size: Size, member: bool = True) -> str:
