@@ -46,6 +46,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # Side by side: a worker for each core, and who has nothing left takes over from the others.
 PARALLEL := -n auto --dist worksteal
 
+# Kernels of most tests are compiled in a hurry (tests/compile/conftest.py); `make check` has all as users have them.
+test: export HASTY := 1
 test: $(STAMP) ## run the tests, the snippets of the documents among them, but for the long ones
 	$(BIN)/python -m pytest $(PARALLEL) -m "not long" $(PYTEST_ARGS)
 

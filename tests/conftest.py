@@ -82,6 +82,21 @@ def _draw_if_asked(asked: bool) -> None:
         module.Curves.ended = drawn[0] if asked else lambda *_: None
 
 
+made_ready: list[Callable[..., None]] = []
+
+
+def _compile_what_is_asked_for(ahead: bool) -> None:
+    """Kernels are compiled in the background before somebody asks for them, as those of a gradient.
+
+    Many tests never do, and workers leave no core without work.
+    """
+    module = sys.modules.get("indicial.compile.native.toolchain")
+    if module is not None and "PYTEST_XDIST_WORKER_COUNT" in os.environ:
+        if not made_ready:
+            made_ready.append(module.start)
+        module.start = made_ready[0] if ahead else lambda *_, **__: None
+
+
 patching = False
 loading.load = _once(loading.load)  # before any test imports it
 
@@ -91,6 +106,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     fixtures = tuple(getattr(item, "fixturenames", ()))
     patching = "monkeypatch" in fixtures
     _draw_if_asked("curves" in fixtures)
+    _compile_what_is_asked_for(item.path.parent.name == "native")
 
 
 def pytest_collection_finish() -> None:

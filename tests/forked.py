@@ -11,6 +11,7 @@ is tested with real ones.
 
     python tests/forked.py serve SOCKET              the process that is copied
     python -S tests/forked.py run SOCKET indicial check notes.md
+    python -S tests/forked.py run SOCKET -c "print(1)"
 """
 
 import json
@@ -126,7 +127,10 @@ def work(asked: dict, files: list[int]) -> None:
     status = 0
     try:
         module, *sys.argv[1:] = asked["arguments"]
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        if module == "-c":
+            exec(sys.argv.pop(1), {"__name__": "__main__"})
+        else:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else int(error.code is not None)
     except BaseException:

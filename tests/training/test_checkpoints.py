@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import torch
 from indicial.program.messages import IndicialError
 from indicial.training import checkpoints as module
 from indicial.training.checkpoints import RECORD, TENSORS, Checkpoint, Checkpoints
+from tests.forked import Forked
 
 
 def checkpoint(step: int) -> Checkpoint:
@@ -216,10 +216,10 @@ for room in (0, 10_000):
 """
 
 
-def test_a_full_disk(tmp_path: Path) -> None:
+def test_a_full_disk(tmp_path: Path, forked: Forked) -> None:
     """A limit on the size of files stands for it: `write` fails in the same way."""
     result = subprocess.run(
-        [sys.executable, "-c", FULL, str(tmp_path)],
+        [*forked.python, "-c", FULL, str(tmp_path)],
         capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
     expected = (

@@ -5,7 +5,6 @@ import os
 import platform
 import stat
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 from indicial.compile.ground import private
 from indicial.compile.native import toolchain
 from indicial.compile.native.toolchain import NativeError
+from tests.forked import Forked
 
 TWICE = "double twice(double x) { return 2 * x; }\n"
 
@@ -87,7 +87,7 @@ def test_damage_is_noticed(store: Path, monkeypatch: pytest.MonkeyPatch, damage:
 
 
 @needs_compiler
-def test_many_processes_at_once(store: Path) -> None:
+def test_many_processes_at_once(store: Path, forked: Forked) -> None:
     code = (
         "import sys, ctypes, time; from indicial.compile.native import toolchain\n"
         "time.sleep(max(0, float(sys.argv[1]) - time.time()))\n"
@@ -96,7 +96,7 @@ def test_many_processes_at_once(store: Path) -> None:
         "sys.exit(f(21.0) != 42)"
     )
     start = str(time.time() + 0.5)
-    crowd = [subprocess.Popen([sys.executable, "-c", code, start]) for _ in range(3)]
+    crowd = [subprocess.Popen([*forked.python, "-c", code, start]) for _ in range(3)]
     assert [process.wait(600) for process in crowd] == [0] * 3
     assert list(store.glob("*/*.building")) == []
 
@@ -238,9 +238,9 @@ assert toolchain.load(text).number() == 7
 
 
 @needs_compiler
-def test_a_forked_process_compiles_itself(tmp_path: Path) -> None:
+def test_a_forked_process_compiles_itself(tmp_path: Path, forked: Forked) -> None:
     environment = os.environ | {"INDICIAL_CACHE": str(tmp_path)}
-    command = [sys.executable, "-W", "ignore", "-c", FORKED]
+    command = [*forked.python, "-c", FORKED]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
 
