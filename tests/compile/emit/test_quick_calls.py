@@ -31,6 +31,20 @@ def test_short_rows(name: str, shape: tuple[int, ...]) -> None:
     torch.testing.assert_close(*gradients)
 
 
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("asked", [False, True])
+def test_linear_maps_side_by_side(asked: bool, biased: bool) -> None:
+    """Together where the operand has a gradient, apart where it has none: the same numbers."""
+    x, weights, bias = drawn(2, 5, 4).detach().requires_grad_(asked), drawn(6, 4), drawn(6)
+    leaves = [weights, *([bias] if biased else []), *([x] if asked else [])]
+    found = running.linears(x, [1, 2, 3], weights, bias if biased else None)
+    assert [piece.is_contiguous() for piece in found] == [not asked] * 3
+    expected = F.linear(x, weights, bias if biased else None)
+    torch.testing.assert_close(torch.cat(found, -1), expected)
+    slopes = [torch.autograd.grad(y.sin().sum(), leaves) for y in (torch.cat(found, -1), expected)]
+    torch.testing.assert_close(*slopes)
+
+
 @pytest.mark.parametrize(("causal", "masked"), [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("scale", [None, 0.3])
 def test_few_keys(

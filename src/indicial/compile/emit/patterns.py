@@ -9,11 +9,12 @@ F.linear(x, W) / math.sqrt(K)                           F.linear(x, W / math.sqr
 Linear maps of one operand become one: query, key and value in one product.
 
     Query = F.linear(N, W_Q)                weights = torch.cat([W_Q, W_K, W_V])
-    Key = F.linear(N, W_K)           →      products = F.linear(N, weights).split([…], -1)
+    Key = F.linear(N, W_K)           →      products = linears(N, [I, I, J], weights)
     Value = F.linear(N, W_V)                Query = products[0], …
 
-The gradient of the operand is one product as well, instead of a sum of three. Weights are taken
-together only if they are there before the operand is: parameters, and views of them.
+The gradient of the operand is one product as well, instead of a sum of three; where nobody asks for
+it, the helper takes the products apart again, as their gradients would be copied side by side. Weights
+are taken together only if they are there before the operand is: parameters, and views of them.
 
 F.relu(F.linear(M, W_1, b))     linear_relu(M, W_1, b), in the memory of the map
 
@@ -208,7 +209,7 @@ def merged(block: Block, torch: Torch, parameters: Collection[str]) -> tuple[Blo
 class _Merger(Rebuilder):
     def __init__(self, torch: Torch, groups: Sequence[Sequence[Node]]) -> None:
         super().__init__(torch.graph)
-        self.sizes = torch.sizes
+        self.torch = torch
         self.groups = {node: group for group in groups for node in group}
 
     def made(self, node: Node) -> Node | None:
@@ -228,13 +229,16 @@ class _Merger(Rebuilder):
             make("torch.cat", Listed(w), shape=(_width(group), *w[0].shape[1:]), hint="weights")
             for w in weights
         ]
-        product = make(LINEAR, operand[0], *columns, shape=shape, hint="product")
-        widths = [node.shape[-1] for node in group]
-        if len(set(widths)) == 1:
-            pieces = make(".chunk", product, len(group), -1, shape=shape, hint="products")
-        else:
-            sizes = Listed(map(self.sizes.node, widths))
-            pieces = make(".split", product, sizes, -1, shape=shape, hint="products")
+        widths = Listed(self.torch.sizes.node(node.shape[-1]) for node in group)
+        pieces = self.torch.helper(
+            "linears",
+            operand[0],
+            widths,
+            *columns,
+            shape=shape,
+            kind=group[0].kind,
+            hint="products",
+        )
         return [
             make(INDEXED, pieces, n, shape=node.shape, hint=node.hint)
             for n, node in enumerate(group)

@@ -51,6 +51,14 @@ def linear_relu(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
     return rows if x.dim() == 2 else rows.view(*x.shape[:-1], W.shape[0])
 
 
+def linears(x: Tensor, widths: list[int], W: Tensor, b: Tensor | None = None) -> list[Tensor]:
+    """Linear maps side by side; apart where that would only put gradients side by side."""
+    if x.requires_grad or x.dim() < 3 or not W.requires_grad:
+        return list(torch.split(F.linear(x, W, b), widths, -1))
+    biases = [None for _ in widths] if b is None else torch.split(b, widths)
+    return [F.linear(x, *own) for own in zip(torch.split(W, widths), biases, strict=True)]
+
+
 def log_likelihood(scores: Tensor, w: Tensor) -> Tensor:
     """The logarithm of the softmax of the scores at the tokens w; 0 where there is no token."""
     losses = F.cross_entropy(
@@ -190,7 +198,7 @@ def settled(x: Tensor, dim: int, lengths: Tensor, member: int = 0) -> Tensor:
 HELPERS = {
     function.__name__: function
     for function in (
-        embedding, linear_relu, log_likelihood, wrapped, slide, window, element, take, masked_softmax,
+        embedding, linear_relu, linears, log_likelihood, wrapped, slide, window, element, take, masked_softmax,
         masked_log_softmax, log_sum_exp, largest, largest_place, rank,
         stack, batched, settled,
     )
