@@ -108,6 +108,36 @@ def long_formula(size: int) -> str:
     return "# a\n\n$$ y = " + filled(size, itertools.repeat("a"), " + ") + "$$\n"
 
 
+def displays(size: int) -> str:
+    return "# a\n\n" + filled(
+        size, (f"$$a_{{{n}}} = b_{{{n}}} + 1$$\n\n" for n in itertools.count())
+    )
+
+
+def labelled(size: int) -> str:
+    rows = (f"y_{{{n}}} &= s_{{{word(n)}}}[i,c] + 1 \\\\\n" for n in itertools.count())
+    return "# a\n\n$$\\begin{aligned}\n" + filled(size, rows) + "\\end{aligned}$$\n"
+
+
+def disagreeing(size: int) -> str:
+    """Each gate numbered by something else: no two displays can be one program."""
+    letters = string.ascii_lowercase
+    gates = (
+        f"$$f_{{{n}}} = \\sigma(W_{letters[n % 26]} x_t + U_{letters[(n + 1) % 26]} h_{{t-1}})$$\n\n"
+        for n in itertools.count()
+    )
+    return "# a\n\n" + filled(size, gates)
+
+
+def sides(size: int) -> str:
+    """A chain of which no side is what the one before it is, and each could be a condition."""
+    return (
+        "# a\n\n$$y = "
+        + filled(size, (f"x_{{{n}}} + {n}" for n in itertools.count()), " = ")
+        + "$$\n"
+    )
+
+
 KINDS: dict[str, tuple[Callable[[int], str], str]] = {
     "sections": (sections, "md"),
     "one_section": (one_section, "md"),
@@ -123,4 +153,6 @@ KINDS: dict[str, tuple[Callable[[int], str], str]] = {
     "declared": (declared, "eq"),
     "labels": (labels, "eq"),
     "long_formula": (long_formula, "md"),
+    "displays": (displays, "md"),
+    "labelled": (labelled, "md"),
 }

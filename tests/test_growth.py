@@ -4,14 +4,19 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
 
-from growth import KINDS
+from growth import KINDS, disagreeing, sides
+from indicial.derivations import examining
+from indicial.derivations.scope import UNTRIED, Finding, Step
 from indicial.library.loading import load_document
 from indicial.notation.syntax import Statement
+from indicial.program import settling
 from indicial.program.names.naming import Naming
 from indicial.program.program import Program
+from indicial.program.sections import Part
 
 SMALL, FACTOR = 2_000, 3
 LATER = {"unknown": 5_000}
@@ -110,3 +115,42 @@ def test_a_program_of_a_document_is_sorted_once(
     assert len(programs) > 10
     assert all(not program.mistakes for program in programs)
     assert sorted_ == [2] * len(programs)
+
+
+def test_displays_that_do_not_agree_are_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each attempt to read them takes one of them away; after some there are no more attempts."""
+    tried: list[int] = []
+    plain = settling._attempt
+
+    def counted(part: Part, make: settling.Make) -> Any:
+        tried.append(len(part.statements))
+        return plain(part, make)
+
+    monkeypatch.setattr(settling, "_attempt", counted)
+    monkeypatch.setattr(settling, "PATIENCE", 0)
+    monkeypatch.setattr(settling, "AGAIN", 2)
+    path = tmp_path / "text.md"
+    path.write_text(disagreeing(1_900), encoding="utf-8")
+    programs = load_document(path)
+    assert tried[0] > 30 and sum(tried) <= 3 * tried[0]
+    given_up = [s for p in programs for s in p.skipped if "do not agree" in s.reason]
+    assert len(given_up) + sum(len(p.code.statements) for p in programs) == tried[0]
+
+
+def test_a_side_is_held_against_few_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[Step] = []
+
+    def untried(step: Step, *_: object) -> Finding:
+        tried.append(step)
+        return Finding(step, UNTRIED)
+
+    monkeypatch.setattr(examining, "try_step", untried)
+    path = tmp_path / "text.md"
+    path.write_text(sides(800), encoding="utf-8")
+    (program,) = load_document(path)
+    _ = program.messages
+    assert 50 < len(tried) <= (examining.BACK + 1) * len({step.right for step in tried})

@@ -39,6 +39,7 @@ from indicial.derivations.scope import (
 )
 from indicial.derivations.trying import VECTORS, Way, apart, both_sides, plans, readings, try_step
 from indicial.derivations.values import Open
+from indicial.notation.node import kept
 from indicial.notation.printers import name_key
 from indicial.notation.reasoning import Clause, Limit
 from indicial.notation.syntax import Call, Equation, Index, Name, Number, Statement
@@ -74,10 +75,13 @@ class _Course:
 
 def in_the_limit(step: Step) -> bool:
     """Whether a step is one of these: by its sign, or since its chain has a limit or ∞."""
-    return step.relation != "=" or any(
-        isinstance(n, Limit) or n == Number("∞")
-        for side in step.equation.sides
-        for n in side.walk()
+    return step.relation != "=" or _goes_far(step.equation)
+
+
+@kept
+def _goes_far(equation: Equation) -> bool:
+    return any(
+        isinstance(n, Limit) or n == Number("∞") for side in equation.sides for n in side.walk()
     )
 
 
@@ -176,6 +180,8 @@ _WIDE = re.compile(r"(\\;\s*){3}|\\q?quad")
 Known = dict[tuple[object, ...], Finding]
 MOST_STATEMENTS = 120
 """So many statements before a step may say something of its names."""
+BACK = 8
+"""So many sides that have no value are stepped over."""
 
 
 def examine(blocks: Sequence[Block]) -> list[Finding]:
@@ -288,7 +294,7 @@ def _examined(todo: list[Step], scopes: list[Scope], known: Known) -> Iterator[F
         finding = _one(step, scopes, known)
         if finding.status == UNTRIED and step.relation == "=":
             # What stands between may have no value: then this side is held against the ones before it.
-            for earlier in range(step.number - 1, todo[0].number - 1, -1):
+            for earlier in range(step.number - 1, max(todo[0].number, step.number - BACK) - 1, -1):
                 if step.equation.relations[earlier] != "=":
                     break
                 further = _one(replace(step, number=earlier), scopes, known)

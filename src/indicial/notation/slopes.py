@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from indicial.notation import syntax as s
+from indicial.notation.node import kept
 
 SIGNS = ("∂", "d")
 WHOLE, FIRST = "whole", "first"
@@ -21,7 +22,17 @@ WHOLE, FIRST = "whole", "first"
 
 def derived(equation: s.Equation, reach: str) -> s.Equation:
     """An equation with its derivatives as nodes."""
-    return replace(equation, sides=tuple(_derived(side, reach) for side in equation.sides))
+    known = _by_reach(equation)
+    if reach not in known:
+        sides = tuple(_derived(side, reach) for side in equation.sides)
+        known[reach] = replace(equation, sides=sides)
+    return known[reach]
+
+
+@kept
+def _by_reach(equation: s.Equation) -> dict[str, s.Equation]:
+    """What was found; every step of a chain asks for all of it."""
+    return {}
 
 
 def _derived(node: s.Expression, reach: str) -> s.Expression:

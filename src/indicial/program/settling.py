@@ -79,12 +79,31 @@ def _ends(script: Expression) -> bool:
     return isinstance(script, Name) and script.bare and script.base in LAST | {"n"}
 
 
-def settled(part: Part, make: Make, beside: Program | None = None) -> list[Program]:
-    """The programs of a part, none of them in doubt; `beside` is one that these displays do not fit."""
+PATIENCE, AGAIN = 200, 4
+"""So many statements of a part, and so many times all of it, are read in search of displays that agree."""
+
+
+def settled(part: Part, make: Make) -> list[Program]:
+    """The programs of a part, none of them in doubt: one after the other, of what did not fit those before."""
+    found: list[Program] = []
+    rest: Part | None = part
+    patience = PATIENCE + AGAIN * len(part.statements)
+    while rest is not None:
+        program, rest, patience = _first(rest, make, found[-1] if found else None, patience)
+        found.append(program)
+    return found
+
+
+def _first(
+    part: Part, make: Make, beside: Program | None, patience: int
+) -> tuple[Program, Part | None, int]:
+    """The first program of a part, what is left of it, and of the patience; `beside` is one that these
+    displays do not fit."""
     apart: list[Statement] = []
     while True:
         # A function whose display is not read any more is one that nothing defines.
         part = _without_foreign(part, set()) if part.lost or apart else part
+        patience -= len(part.statements)
         program, doubts = _attempt(part, make)
         if program is not None and beside is not None and not doubts:
             doubts = _too_small(program, beside, part.prose())
@@ -93,10 +112,13 @@ def settled(part: Part, make: Make, beside: Program | None = None) -> list[Progr
         if part.borrowed:
             part = part.holding(part.statements)  # what came before may be about something else
             continue
+        if patience < 0:
+            part = part.holding([*part.statements, *apart])
+            doubts, apart = [("too many displays here do not agree", part.prose())], []
         wrong = {id(statement) for _, statements in doubts for statement in statements}
         said = [s for s in part.statements if says_what(s)]  # `x ∈ ℝ^d` holds for all of them
         displays = [d for d in part.displays() if not all(map(says_what, d))]
-        if len(displays) > 1:
+        if len(displays) > 1 and patience >= 0:
             others = [d for d in displays if not any(id(s) in wrong for s in d)] or displays[:1]
             kept = {id(s) for d in (said, *others) for s in d}
             apart += [s for s in part.statements if id(s) not in kept]
@@ -106,8 +128,7 @@ def settled(part: Part, make: Make, beside: Program | None = None) -> list[Progr
                 {id(s): reason for reason, found in reversed(doubts) for s in found}
             )
     said = [s for s in part.statements if says_what(s)]
-    rest = part.holding([*said, *apart]).bare()
-    return [program, *(settled(rest, make, program) if apart else [])]
+    return program, part.holding([*said, *apart]).bare() if apart else None, patience
 
 
 def _too_small(

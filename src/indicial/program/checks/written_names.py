@@ -87,6 +87,20 @@ class Heading:
     def names(self) -> frozenset[str]:
         return frozenset(map(unicode, s.every(self.statements, s.Name)))
 
+    @cached_property
+    def often(self) -> Counter[s.Name]:
+        """How often each name stands there."""
+        return Counter(s.every(self.statements, s.Name))
+
+    @cached_property
+    def left_sides(self) -> dict[tuple[s.Name, int], list[s.Name]]:
+        """The names that are defined, by their stems and how many scripts they have."""
+        found: dict[tuple[s.Name, int], list[s.Name]] = {}
+        for row in self.equations:
+            if isinstance(left := row.sides[0], s.Name):
+                found.setdefault((left.stem, len(left.scripts)), []).append(left)
+        return found
+
 
 def misnamed(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
     """The slips in the names of a display."""
@@ -353,23 +367,17 @@ def _look_alikes(display: Sequence[s.Statement], section: Heading) -> Iterator[F
 
 def _other_cases(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
     """`c_t = f_t ⊙ C_{t-1} + i_t ⊙ g_t`: the state of the step before is small in one place, capital in another."""
-    defined = [row.sides[0] for row in section.equations if isinstance(row.sides[0], s.Name)]
     for row in display:
         if not isinstance(row, s.Equation):
             continue
         for name in (n for side in row.sides[1:] for n in _read(side) if len(n.base) == 1):
             steps = [found for script in name.scripts if (found := shifted(s.inner(script)))]
-            state = [
-                left for left in defined
-                if left.stem == replace(name.stem, base=name.base.swapcase()) and len(left.scripts) == len(name.scripts)
-            ]  # fmt: skip
-            known = any(
-                x.stem == name.stem and len(x.scripts) == len(name.scripts) for x in defined
-            )
+            other = replace(name.stem, base=name.base.swapcase())
+            state = section.left_sides.get((other, 1))
+            known = (name.stem, 1) in section.left_sides
             if known or not state or len(steps) != 1 or steps[0][1] != -1 or len(name.scripts) != 1:
                 continue
-            alone = sum(n == name for n in s.every(section.statements, s.Name)) == 1
-            if alone and section.recalls(state[0]) != (row.sides[0] is state[0]):
+            if section.often[name] == 1 and section.recalls(state[0]) != (row.sides[0] is state[0]):
                 text = f"{unicode(name)} stands only here; is it the {unicode(state[0].stem)} of the step before?"
                 yield warned(
                     "look-alike", text, name.span, state[0].span, hint="write both in the same case"
@@ -378,20 +386,17 @@ def _other_cases(display: Sequence[s.Statement], section: Heading) -> Iterator[F
 
 def _lone_labels(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
     """`∂s/∂s_b[i,c]` among many `s_n[i,c]`: a label that stands nowhere else."""
-    found = [
-        n for n in s.every(display, s.Index) if isinstance(n.base, s.Name) and len(n.base.sub) == 1
-    ]
-    for node in found:
-        name = node.base
-        assert isinstance(name, s.Name)
-        kin = [
-            n.base for n in found
-            if isinstance(n.base, s.Name) and n.items == node.items and n.base.stem == name.stem and n.base != name
-        ]  # fmt: skip
-        alone = sum(n == name for n in s.every(section.statements, s.Name)) == 1
-        if alone and len(kin) > 2 and len(set(kin)) == 1 and isinstance(name.sub[0], s.Name):
-            text = f"{unicode(name)} stands only here; did you mean {unicode(kin[0])}?"
-            yield warned("look-alike", text, name.span, kin[0].span)
+    kin: dict[object, Counter[s.Name]] = {}
+    for node in s.every(display, s.Index):
+        if isinstance(node.base, s.Name) and len(node.base.sub) == 1:
+            kin.setdefault((node.items, node.base.stem), Counter())[node.base] += 1
+    for alike in kin.values():
+        if len(alike) != 2:
+            continue
+        (other, often), (name, _) = alike.most_common()
+        if often > 2 and section.often[name] == 1 and isinstance(name.sub[0], s.Name):
+            text = f"{unicode(name)} stands only here; did you mean {unicode(other)}?"
+            yield warned("look-alike", text, name.span, other.span)
 
 
 def _no_difference(equation: s.Equation) -> Iterator[Fault]:
