@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from indicial import library
 from indicial.compile.emit.calls import Finding
-from indicial.compile.emit.running import slide
+from indicial.compile.emit.helpers import slide
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code

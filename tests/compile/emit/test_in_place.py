@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 import indicial
-from indicial.compile.emit.running import embedding, linear_relu
+from indicial.compile.emit.helpers import embedding, linear_relu
 
 NETWORK = "input x[t,j]\nU[t,d] = W[d,J] x[t,J] - B[d]\nh[t,d] = ReLU(U[t,d])"
 

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 import indicial
-from indicial.compile.emit import running
+from indicial.compile.emit import helpers, quick
 
 Tensor = torch.Tensor
 
@@ -24,7 +24,7 @@ def drawn(*shape: int) -> Tensor:
 def test_short_rows(name: str, shape: tuple[int, ...]) -> None:
     x = drawn(*shape)
     expected = getattr(F, name)(x, -1)
-    found = getattr(running, name)(x, -1)
+    found = getattr(quick, name)(x, -1)
     torch.testing.assert_close(found, expected)
     slope = torch.sin(torch.arange(x.numel()).double()).view(shape)
     gradients = [torch.autograd.grad(y, x, slope)[0] for y in (found, expected)]
@@ -37,12 +37,45 @@ def test_linear_maps_side_by_side(asked: bool, biased: bool) -> None:
     """Together where the operand has a gradient, apart where it has none: the same numbers."""
     x, weights, bias = drawn(2, 5, 4).detach().requires_grad_(asked), drawn(6, 4), drawn(6)
     leaves = [weights, *([bias] if biased else []), *([x] if asked else [])]
-    found = running.linears(x, [1, 2, 3], weights, bias if biased else None)
+    found = quick.quickly_linears(x, [1, 2, 3], weights, bias if biased else None)
     assert [piece.is_contiguous() for piece in found] == [not asked] * 3
     expected = F.linear(x, weights, bias if biased else None)
     torch.testing.assert_close(torch.cat(found, -1), expected)
     slopes = [torch.autograd.grad(y.sin().sum(), leaves) for y in (torch.cat(found, -1), expected)]
     torch.testing.assert_close(*slopes)
+
+
+def test_parts_that_lie_side_by_side_are_not_copied() -> None:
+    whole = drawn(2, 5, 6).detach()
+    found = quick.side_by_side(whole.split([1, 2, 3], -1))
+    assert found.data_ptr() == whole.data_ptr() and torch.equal(found, whole)
+    for order in ([0, 2, 1], [1, 2], [0, 1], [1, 1, 2]):
+        parts = [whole.split([1, 2, 3], -1)[n] for n in order]
+        assert torch.equal(quick.side_by_side(parts), torch.cat(parts, -1))
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("shape", [(4,), (2, 4), (2, 3, 4)])
+def test_a_network_with_a_relu(shape: tuple[int, ...], biased: bool) -> None:
+    x, first, second = drawn(*shape, 5), [drawn(6, 5)], [drawn(3, 6).cos()]
+    if biased:
+        first, second = [*first, drawn(6)], [*second, drawn(3)]
+    leaves = [x, *first, *second]
+    found, expected = (
+        network(x, first, second) for network in (quick.quick_relu_network, helpers.relu_network)
+    )
+    torch.testing.assert_close(found, expected)
+    slopes = [
+        torch.autograd.grad(y.sin().sum(), leaves, retain_graph=True) for y in (found, expected)
+    ]
+    torch.testing.assert_close(*slopes)
+    # What was passed back is not overwritten, and the second gradient is that of the equations.
+    torch.testing.assert_close(torch.autograd.grad(found.sin().sum(), leaves), slopes[0])
+    cut = 1 + len(first)
+    assert torch.autograd.gradgradcheck(
+        lambda *g: quick.quick_relu_network(g[0], [*g[1:cut]], [*g[cut:]]),
+        [g.detach().requires_grad_() for g in leaves],
+    )
 
 
 @pytest.mark.parametrize(("causal", "masked"), [(False, False), (True, False), (False, True)])
@@ -54,11 +87,12 @@ def test_few_keys(
     mask = torch.rand(2, 1, 5, 10, generator=torch.Generator().manual_seed(1)) < 0.7
     mask[..., 0] = True
     given = {"attn_mask": mask if masked else None, "is_causal": causal, "scale": scale}
-    found = running.attention(query, key, value, **given)  # type: ignore[arg-type]
-    monkeypatch.setattr(running, "FEW", 0)
+    found = quick.attention(query, key, value, **given)  # type: ignore[arg-type]
+    monkeypatch.setattr(quick, "FEW", 0)
+    monkeypatch.setattr(quick, "kernels", [])
     key = key.expand(2, 3, 10, 4)
-    expected = running.attention(query, key, value, **given)  # type: ignore[arg-type]
-    assert running._fused(expected) is not None and running._fused(found) is None
+    expected = quick.attention(query, key, value, **given)  # type: ignore[arg-type]
+    assert quick._fused(expected) is not None and quick._fused(found) is None
     torch.testing.assert_close(found, expected)
     slopes = [
         torch.autograd.grad(y.sin().sum(), query, retain_graph=True) for y in (found, expected)
@@ -68,7 +102,7 @@ def test_few_keys(
 
 def test_few_keys_have_second_gradients() -> None:
     given = drawn(1, 9, 2), drawn(1, 9, 2), drawn(1, 9, 2)
-    assert torch.autograd.gradgradcheck(lambda *x: running.attention(*x, is_causal=True), given)
+    assert torch.autograd.gradgradcheck(lambda *x: quick.attention(*x, is_causal=True), given)
 
 
 @pytest.mark.parametrize("fronts", [((), ()), ((2, 3), (3,)), ((1, 3), (2, 1))])
@@ -79,14 +113,14 @@ def test_convolutions_by_transforms(
     """The sum itself, its gradient, and the gradient of that, also where one depends on the other."""
     size, start, stop = place
     x, w = drawn(*fronts[0], 5), drawn(*fronts[1], 4)
-    found = running.quickly_wrapped(x, w, size, start, stop)
+    found = quick.quickly_wrapped(x, w, size, start, stop)
     for t in range(start, stop):
         terms = [x[..., (t - s) % size] * w[..., s] for s in range(4) if (t - s) % size < 5]
         zero = torch.zeros(found.shape[:-1], dtype=torch.float64)
         torch.testing.assert_close(found[..., t - start], sum(terms, zero))
 
     def both(x: Tensor, w: Tensor) -> Tensor:
-        return running.quickly_wrapped(x, w * x.sum(), size, start, stop)
+        return quick.quickly_wrapped(x, w * x.sum(), size, start, stop)
 
     assert torch.autograd.gradcheck(both, (x, w))
     assert torch.autograd.gradgradcheck(both, (x, w))
@@ -114,8 +148,8 @@ def test_ranks_count_the_larger(axis: int) -> None:
             one, other = x.select(axis, a), x.select(axis, b)
             before = other > one if b >= a else other >= one
             expected.select(axis, a).add_(before)
-    assert torch.equal(running.rank(x, axis), expected)
-    each = torch.func.vmap(lambda one: running.rank(one, axis))(torch.stack([x, -x]))
+    assert torch.equal(helpers.rank(x, axis), expected)
+    each = torch.func.vmap(lambda one: helpers.rank(one, axis))(torch.stack([x, -x]))
     assert torch.equal(each[0], expected)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from indicial.compile.emit.doubling import Alone, Values, sizes_of, unseen
-from indicial.compile.emit.running import followed
+from indicial.compile.emit.quick import followed
 from indicial.compile.passes.algebra import flat, times
 from indicial.compile.passes.choices import Choice
 from indicial.compile.passes.new_tensors import index_name

@@ -17,6 +17,7 @@ it, the helper takes the products apart again, as their gradients would be copie
 are taken together only if they are there before the operand is: parameters, and views of them.
 
 F.relu(F.linear(M, W_1, b))     linear_relu(M, W_1, b), in the memory of the map
+F.linear(linear_relu(M, …), …)  relu_network(M, […], […]), and the gradient of the map in its memory
 
 Neither gradient reads what is overwritten. What a map of three axes returns is a view for autograd,
 and changing a view is recorded as copies; so the helper multiplies rows and puts the axes back.
@@ -26,7 +27,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from indicial.compile.emit.calls import BIAS, EMBEDDING, MERGED, Finding
@@ -302,12 +303,21 @@ class _InPlace(Rebuilder):
         self.uses = uses
 
     def made(self, node: Node) -> Node | None:
+        if node.operation == LINEAR and (inner := self.map_below(node.arguments[0])) is not None:
+            if self.uses[node.arguments[0]] != 1:
+                return None
+            maps = [Listed(map(self.node, own.arguments[1:])) for own in (inner, node)]
+            operands: list[Node | Listed] = [self.node(inner.arguments[0]), *maps]
+            return self.called("relu_network", node, operands)
+        linear = self.map_below(node)
+        return linear and self.called("linear_relu", node, map(self.node, linear.arguments))
+
+    def map_below(self, node: Node) -> Node | None:
+        """The map of which a node is the ReLU, if nobody else reads it."""
         linear = node.arguments[0] if node.operation == "F.relu" else node
-        if node is linear or linear.operation != LINEAR:
+        if linear is node or linear.operation != LINEAR or self.uses[linear] != 1:
             return None
-        if linear.rank < 2 or self.uses[linear] != 1:
-            return None
-        operands = map(self.node, linear.arguments)
-        return self.torch.helper(
-            "linear_relu", *operands, shape=node.shape, kind=node.kind, hint=node.hint
-        )
+        return linear if linear.rank >= 2 else None
+
+    def called(self, name: str, node: Node, operands: Iterable[Node | Listed]) -> Node:
+        return self.torch.helper(name, *operands, shape=node.shape, kind=node.kind, hint=node.hint)

@@ -13,12 +13,12 @@ from dataclasses import replace
 from indicial.compile.emit.batch import MEMBER, Ragged, at_letters, with_starts
 from indicial.compile.emit.calls import Finding
 from indicial.compile.emit.expressions import Evaluator
+from indicial.compile.emit.helpers import HELPERS
 from indicial.compile.emit.nodes import FLOAT, INT, NUMBER, Graph, Identifiers, Listed, Node, Scope
 from indicial.compile.emit.numbers import SizeTexts, Variable
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.printing import Assign, Block, Comment, Line
 from indicial.compile.emit.reads import Array, choose, separated
-from indicial.compile.emit.running import HELPERS
 from indicial.compile.emit.steps import Conditions, Steps
 from indicial.compile.emit.storage import Definition, Fixed, Store, Walks, at_this_step, fixings
 from indicial.compile.emit.tensors import Tensors

@@ -20,11 +20,12 @@ from collections.abc import Collection, Sequence
 
 from indicial.compile.emit.batch import MEMBER, lift, with_logs
 from indicial.compile.emit.calls import IN_PLACE, MERGED, NAMES, Finding
+from indicial.compile.emit.helpers import HELPERS
 from indicial.compile.emit.nodes import ALL, INDEXED, Node
 from indicial.compile.emit.patterns import biased, in_place, merged
 from indicial.compile.emit.printing import WIDTH, Line, Printer, Return, quoted
 from indicial.compile.emit.program import Emission, Writing
-from indicial.compile.emit.running import HELPERS, Source
+from indicial.compile.emit.running import Source
 from indicial.compile.emit.values import Environment
 from indicial.compile.schedule.plan import Plan
 from indicial.program.ir import Code, Index

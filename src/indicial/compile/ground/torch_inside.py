@@ -66,6 +66,12 @@ def watched() -> bool:
     return known is None or known() > 0
 
 
+def intercepted() -> bool:
+    """Whether a mode wants to see every call of a function; yes, where it cannot be known."""
+    known = _private("_C._len_torch_function_stack")
+    return known is None or known() > 0
+
+
 def register_container(
     kind: type, flatten: Callable[[Any], Any], unflatten: Callable[[Any, Any], Any], name: str
 ) -> None:

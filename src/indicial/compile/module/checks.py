@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 
-from indicial.compile.emit.running import followed
+from indicial.compile.emit.quick import followed
 from indicial.compile.module.sizes import Sizes, resolve, with_indices
 from indicial.compile.schedule.plan import Loop, Plan, Run, Step
 from indicial.notation.parse import canonical_name

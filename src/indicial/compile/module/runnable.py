@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
+from indicial.compile.emit import quick
 from indicial.compile.emit.running import Source
 from indicial.compile.ground.stored import key_of, stored
 from indicial.compile.native import toolchain
@@ -25,6 +26,15 @@ from indicial.program.meaning.differing import dependent
 from indicial.program.rewrite import tensors_read
 
 Starter = Callable[..., None]
+
+
+def _attention(*given: Any) -> torch.Tensor | None:
+    from indicial.compile.native.attention import attention  # only for those who have some
+
+    return attention(*given)
+
+
+quick.kernels.append(_attention)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from typing import Any
 
 import torch
 
-from indicial.compile.emit.running import empty_sizes, followed
+from indicial.compile.emit.quick import followed
+from indicial.compile.emit.running import empty_sizes
 from indicial.compile.ground.torch_inside import watched
 from indicial.compile.native.recurrence import Recurrence, registered
 from indicial.compile.native.routine import REALS

@@ -26,7 +26,7 @@ from functools import cached_property, partial
 
 import torch
 
-from indicial.compile.emit.running import differentiating
+from indicial.compile.emit.quick import differentiating
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.passes.new_tensors import over
 from indicial.compile.passes.simplify import simplified
