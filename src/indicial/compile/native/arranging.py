@@ -281,7 +281,8 @@ class _Arrangement:
         known: list[str] = []
         later = {*self.want, *tensors_read(found.after)}
         if found.before:
-            inside = [i.body for t in found.tiles for w in t.sweeps for i in w.items]
+            items = [i for t in found.tiles for w in t.sweeps for i in w.items]
+            inside = [body for i in items for body in (i.body, i.scale)]
             inside += [b for t in found.tiles for b in t.starts.values()]
             inside += [i.body for t in found.tiles for i in t.finals]
             read = {n.tensor for body in inside for n in body.every(Read)}

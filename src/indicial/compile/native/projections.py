@@ -63,7 +63,8 @@ class Projection:
     def run(self, known: Values, sizes: Mapping[str, int]) -> Values:
         operand = known[self.outputs[0].operand].flatten(2)
         matrices = [o.matrix(known) for o in self.outputs]
-        result = torch.nn.functional.linear(operand, torch.cat(matrices))
+        together = torch.cat(matrices) if len(matrices) > 1 else matrices[0]
+        result = torch.nn.functional.linear(operand, together)
         found, at = {}, 0
         for output, matrix in zip(self.outputs, matrices, strict=True):
             piece = result.narrow(2, at, matrix.shape[0])

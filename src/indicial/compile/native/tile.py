@@ -249,7 +249,7 @@ def _as_sum(tile: Tile, own: Fading, term: ir.Expression) -> tuple[ir.Expression
     for item in (i for sweep in tile.sweeps for i in sweep.items):
         rest = [sign, *flat("*", (product,)), now(tile, own)]
         summed = flat("*", (item.body,))
-        columns = item.kind == "sum" and item.scale == ONE and {TIME, tile.vec} <= set(item.left)
+        columns = item.kind == "sum" and {TIME, tile.vec} <= set(item.left)
         if not columns or tile.row in item.left:
             continue
         for factor in summed:

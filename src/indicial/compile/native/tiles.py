@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from indicial.compile.native.tile import TIME, Item, Range, Sweep, Tile, places_of
-from indicial.compile.passes.algebra import ONE, times
+from indicial.compile.passes.algebra import ONE, flat, times
 from indicial.compile.passes.forms import Pointwise, Product, form
 from indicial.compile.passes.scan import Unsupported
 from indicial.compile.passes.simplify import is_function
@@ -82,6 +82,8 @@ class _Analysis:
                 (self.after if depends else self.before).append(statement)
         if any(n in self.want and i.kind in ("state", "local") for n, i in self.items.items()):
             raise Unsupported("the state itself is wanted")
+        for statement in [*self.after]:
+            self.take_multiple(statement)
         return Tiling(tuple(self.before), tuple(self.tiles()), tuple(self.after))
 
     def find_states(self) -> None:
@@ -172,6 +174,30 @@ class _Analysis:
         if loop is not None:
             self.inside[name] = loop.direction
         return True
+
+    def take_multiple(self, statement: ir.Statement) -> None:
+        """`k̄[t,i] = p[t] s[t,i]`, where nobody else reads the sum s: that sum, with a scale."""
+        factors = flat("*", (statement.body,))
+        own = [f for f in factors if isinstance(f, ir.Read) and f.tensor in self.items]
+        sums = [f for f in own if f.places == statement.left and f.tensor not in self.want]
+        if len(own) != 1 or own != sums or statement.guard is not None:
+            return
+        item, rest = self.items[sums[0].tensor], [f for f in factors if f is not sums[0]]
+        bodies = [*(s.body for s in self.after), *(i.body for i in self.items.values())]
+        readers = [body for body in bodies if item.target in body.tensors()]
+        late = {s.target for s in self.after}.union(self.items)
+        if len(readers) > 1 or item.kind != "sum" or TIME not in item.left:
+            return
+        if item.target in self.inside or any(f.tensors() & late or has_functions(f) for f in rest):
+            return
+        names = [ir.index_at(place) for place in statement.left]
+        roles = {n: ir.Affine.of(r) for n, r in zip(names, item.left, strict=True) if n is not None}
+        scale = times(item.scale, *(moved(f, roles) for f in rest))
+        taken = replace(item, target=statement.target, scale=scale)
+        every = (taken if i is item else i for i in self.items.values())
+        self.items = {i.target: i for i in every}
+        self.roles[taken.target] = item.left
+        self.after.remove(statement)
 
     def equal(self, item: Item) -> Item | None:
         """A sum that is there already, and says the same."""

@@ -82,17 +82,20 @@ class TileAround(TileValues):
         """What is summed, and the factors that all of its terms have: they can be multiplied once."""
         left = {self.tile.row, self.tile.vec} & set(item.left)
         if item.kind != "sum" or TIME not in item.left or len(left) > 1 or self.carried(item):
-            return item.body, item.scale
+            return item.body, ONE
         kinds = {0, *(VEC if role == self.tile.vec else ROW for role in left)}
         factors = flat("*", (item.body,))
         common = [f for f in factors if self.is_given(f) and self.kind(f) in kinds]
         rest = [f for f in factors if f not in common]
         if not rest:
-            return item.body, item.scale
-        return product(*rest), product(item.scale, *common)
+            return item.body, ONE
+        return product(*rest), product(*common)
+
+    def scale(self, item: Item) -> Expression:
+        return product(item.scale, self.outside(item)[1])
 
     def scaled(self, item: Item, text: str) -> str:
-        scale = self.outside(item)[1]
+        scale = self.scale(item)
         return text if scale == ONE else f"{self.value(scale).text} * {text}"
 
     def panel_row(self) -> str:
@@ -180,10 +183,10 @@ class TileAround(TileValues):
                     self.line(f"*({self.element(item)}) += {near} ? sum : {value};")
                     continue
                 if item.kind == "sum" and not (self.tile.coupled and self.carried(item)):
-                    scale = self.outside(item)[1]
+                    scale = self.scale(item)
                     if scale != ONE:
                         with self.block(f"for (int p = 0; p < P && !({near}); p++)"):
-                            value = self.vector(product(scale))
+                            value = self.vector(scale)
                             self.line(f"store({row} + p * V, load({row} + p * V) * {value});")
                 self.line("#pragma omp simd")
                 with self.block("for (long l = 0; l < width; l++)"):

@@ -98,7 +98,8 @@ class TileValues(Lines):
         """All arguments, in an order that is known before the text is: that of their names."""
         if not self.arguments:
             own = {i.target for sweep in self.tile.sweeps for i in sweep.items}
-            bodies = [i.body for sweep in self.tile.sweeps for i in sweep.items]
+            items = [i for sweep in self.tile.sweeps for i in sweep.items]
+            bodies = [body for i in items for body in (i.body, i.scale)]
             bodies += [*self.tile.starts.values(), *(i.body for i in self.tile.finals)]
             bodies += [f.decay for f in self.tile.fadings]
             found = {n.tensor for b in bodies for n in b.every(ir.Read)} - own
