@@ -138,9 +138,8 @@ def _expect_gradient(
 ) -> None:
     needed = [n for n, need in enumerate(needs[: len(arguments)]) if need]
     by_name = dict(zip(recurrence.sizes, sizes, strict=True))
-    dtype = next(a.dtype for a in arguments if a.is_floating_point())
     ends = frozenset(_chosen(recurrence.sizes, ragged))
-    recurrence.expect(dtype, by_name, ends, needed)
+    recurrence.expect(arguments[0].dtype, by_name, ends, needed)
 
 
 def _needed(recurrence: Recurrence, needs: Sequence[bool]) -> str:
@@ -244,9 +243,8 @@ def _(
     recurrence = registered(key)
     by_name = dict(zip(recurrence.sizes, sizes, strict=True))
     members = recurrence.members(arguments)
-    like = next(a for a in arguments if a.is_floating_point())
     return [
-        like.new_empty(
+        arguments[0].new_empty(
             [*([members] if name in recurrence.varying else []), *recurrence.shape(name, by_name)]
         )
         for name in recurrence.kept

@@ -55,8 +55,6 @@ from indicial.program.ir import Affine, Index, Read, Statement, index_at
 
 def write(plan: KernelPlan) -> str:
     """The whole C text. Afterwards `plan.sizes.names` tells which sizes a call passes."""
-    for name in sorted(plan.sizes.ragged):
-        plan.sizes.variable(name)
     w = Writer(plan)
     if len(plan.body.parts) > 1 and plan.inner_starts():
         raise Unsupported("a loop with a loop inside starts inside its range")
