@@ -125,8 +125,8 @@ def _add(found: Reading, program: Program, unit: Unit, counts: Callable[[Span], 
     for expression in _expressions(unit):
         for node in expression.walk():
             if isinstance(node, ir.Read) and _unwritten(node.tensor, program):
-                # A join `[x_t, h_{t-1}]` that is written several times is made at its first place.
-                names += [read.tensor for read in _reads(node.tensor, code)]
+                # A join `[x_t, h_{t-1}]`, an inverse that is written several times is made at its first place.
+                names += _read_by(node.tensor, program)
             if not counts(node.span):
                 continue  # a function that is written elsewhere
             if unwritten and node.span == unit.span:
@@ -153,11 +153,17 @@ def _unwritten(name: str, program: Program) -> bool:
     return bool(places) and not {e.span for e in program.equations} & set(places)
 
 
-def _reads(name: str, code: ir.Code) -> Iterator[ir.Read]:
-    """What the statements of a name read."""
-    for statement in code.statements:
-        if statement.target == name:
-            yield from (n for n in statement.body.walk() if isinstance(n, ir.Read))
+def _read_by(name: str, program: Program) -> list[str]:
+    """What the statements of a name read, through all that nobody wrote."""
+    code = program.analysis.code
+    reached, waiting = {name: None}, [name]
+    while waiting:
+        target = waiting.pop()
+        for statement in code.of(target) if _unwritten(target, program) else ():
+            new = [t for t in statement.body.tensors() if t not in reached]
+            reached |= dict.fromkeys(new)
+            waiting += new
+    return list(reached)
 
 
 def _of_hole(name: str, holes: Sequence[str]) -> bool:

@@ -672,7 +672,7 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
     ),
     "heads that stand for themselves": (
         r"\text{MultiHead}(Q, K, V) = \text{Concat}(\text{head}_1, \dots, \text{head}_h) W^O",
-        {"MultiHead": 2, "head_i": 3, "W^O": 2},
+        {"MultiHead": 2, "head": 3, "W^O": 2},
         1,
     ),
     "products of Octave": (
@@ -855,10 +855,6 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
 }
 
 OUTSIDE: dict[str, tuple[str, str]] = {
-    "a case for even numbers": (
-        r"u_j = \begin{cases} a_j & \text{if } j \text{ is even} \\ b_j & \text{if } j \text{ is odd} \end{cases}",
-        "one of its cases is about even",
-    ),
     "a case that binds a letter": (
         r"u_j = \begin{cases} a_k & \text{if } j = 2k \\ b_k & \text{if } j = 2k + 1 \end{cases}",
         "one of its cases is about k",

@@ -54,8 +54,10 @@ _DROPPED = _words(
     "\\noindent \\centering \\thinspace \\medspace \\thickspace \\negthinspace \\enspace \\enskip \\space "
     "\\hfill \\hfil \\vfill \\vfil \\break \\nobreak \\protect \\tiny \\scriptsize \\footnotesize "
     "\\small \\normalsize \\large \\Large \\LARGE \\huge \\Huge \\smallskip \\medskip \\bigskip "
-    "\\hline \\null \\strut \\mathstrut \\par \\relax \\newline \\smash \\boxed \\cr \\boldmath \\unboldmath"
+    "\\hline \\null \\strut \\mathstrut \\par \\relax \\newline \\smash \\boxed \\cr \\pause \\boldmath \\unboldmath"
 ) | {"\\ ", "\\\n", "\\\t"}
+_OVERLAYS = _words("\\visible \\only \\uncover \\onslide \\alert \\mathclap \\mathrlap \\mathllap")
+"""Commands of slides and of spacing that show their argument; some have the numbers of slides before it."""
 _DROPPED_WITH_ARGUMENT = _words(
     "\\label \\tag \\tag* \\color \\hspace \\hspace* \\vspace \\vspace* \\mspace \\hphantom "
     "\\phantom \\vphantom \\cite \\ref \\eqref \\kern \\mkern \\hskip \\vskip \\intertext "
@@ -106,6 +108,7 @@ class _Reader:
         self.font, self.font_end = "", 0
         # Partners of braces and running counts, taken once, keep every look ahead constant.
         self.partner: dict[int, int] = {}
+        self.idle: set[int] = set()
         self.scripts, self.dollars = [0], [0]
         opened: list[int] = []
         for i, token in enumerate(tokens):
@@ -122,6 +125,8 @@ class _Reader:
         while self.i < len(self.tokens):
             token = self.tokens[self.i]
             self.i += 1
+            if self.i - 1 in self.idle:
+                continue
             if token.kind == "command":
                 self.command(token)
             elif token.kind == "word":
@@ -237,6 +242,8 @@ class _Reader:
             ]
             if wide and self.latex:
                 self.emit("quad", text, token)
+        elif text in _OVERLAYS:
+            self.overlay()
         elif text in ("\\begin", "\\end"):
             self.environment(token)
         elif text == "\\arg":
@@ -249,6 +256,15 @@ class _Reader:
             self.emit("sign", text[1] if text[1] != "_" else "\\_", token)
         else:
             self.out.append(token)  # unknown: the parser says so
+
+    def overlay(self) -> None:
+        """`\\visible<2->{a = b \\\\}`: what it shows, without its braces, since whole rows may stand in them."""
+        texts = [t.text for t in self.tokens[self.i : self.i + 8]]
+        if texts[:1] == ["<"] and ">" in texts:
+            self.i += texts.index(">") + 1
+        if self.i in self.partner:
+            self.idle.add(self.partner[self.i])
+            self.i += 1
 
     def dropped(self, token: Token) -> None:
         """`\\left`, `\\right`: the bracket stays, a missing one (`.`) becomes `null`."""

@@ -26,8 +26,8 @@ class ConditionGrammar(OperatorGrammar):
             operators.append(relation)
             operands.append(self.interval())
         if not operators:
-            return operands[0]
-        return s.Comparison(tuple(operands), tuple(operators), span=self.since(start))
+            return _parity(operands[0])
+        return _parity(s.Comparison(tuple(operands), tuple(operators), span=self.since(start)))
 
     def relation(self) -> str | None:
         """The relation that stands here, stepped over, or None."""
@@ -107,3 +107,23 @@ class ConditionGrammar(OperatorGrammar):
             items.append(self.interval())
         members = s.SetLiteral(tuple(items), span=self.since(self.peek()))
         return s.Comparison((name, members), ("∈",), span=part.span)
+
+
+def _parity(node: s.Expression) -> s.Expression:
+    """`j is even`, `j \\text{ odd}`: what is left of j when its half is taken away twice is 0, or 1."""
+    match node:
+        case s.Comparison(operands=(number, s.Name() as word), operators=("=",)):
+            pass
+        case s.Product(factors=(number, s.Name() as word)):
+            pass
+        case _:
+            return node
+    if word.base not in ("even", "odd") or not word.bare:
+        return node
+    span = node.span
+    half = s.Fraction(number, s.Number("2", span=span), span=span)
+    halved = s.Call(s.Name("floor", span=span), (half,), span=span)
+    twice = s.Product((s.Number("2", span=span), halved), span=span)
+    rest = s.Add((number, s.Negative(twice, span=span)), span=span)
+    left = s.Number("0" if word.base == "even" else "1", span=span)
+    return s.Comparison((rest, left), ("=",), span=span)

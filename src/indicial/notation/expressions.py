@@ -6,7 +6,7 @@
     comparison  a ≤ b < c
     interval    1..T
     sum         a + b - c
-    hadamard    a ⊙ b
+    hadamard    a ⊙ b, a ⊘ b
     product     a b/c · d         `/` divides the product so far by the next factor
     factor      W^Q[j,I]  f(x)  (a+b)^2  Σ_i …  ln x  ‖x‖
 
@@ -23,7 +23,7 @@ from typing import TypeGuard
 from indicial.notation import syntax as s
 from indicial.notation.conditions import ConditionGrammar
 from indicial.notation.faults import Refusal
-from indicial.notation.lookahead import holds_condition
+from indicial.notation.lookahead import holds_condition, holds_value
 from indicial.notation.names import spread
 from indicial.notation.operators import EXPECTED, without_fraction_brackets
 from indicial.notation.tokens import Token
@@ -36,6 +36,10 @@ FUNCTION_NAMES = frozenset(FUNCTIONS) - {"σ"}
 """Functions that take the next factor when no bracket follows; a bare σ is a letter."""
 _BRACKETED_FUNCTIONS = frozenset({"tanh", "exp", "ln", "log", "cos", "sin", "sqrt"})
 _INDEXABLE = (s.Name, s.Call, s.Index, s.Transpose, s.Reduction)
+_NO_INDICES = FUNCTION_NAMES - {"floor", "sqrt", "abs", "sign"}
+"""Functions whose value is no index."""
+_MATRICES = frozenset("WUV")
+_LISTING = frozenset({"concat", "Concat", "CONCAT", "concatenate", "cat"})
 _TAKE_BRACKETS = FUNCTION_NAMES | frozenset("fgφψ")
 """Names of one letter among them are functions, also where they stand below a slash."""
 
@@ -111,9 +115,14 @@ class ExpressionParser(ConditionGrammar):
     def hadamard(self) -> s.Expression:
         start = self.peek()
         factors = [self.product()]
-        while self.at("⊙"):
+        while self.at("⊙") or self.at("⊘"):
+            divides = self.at("⊘")
             self.i += 1
-            factors.append(self.signed(self.product))
+            factor = self.signed(self.product)
+            one = s.Number("1", span=factor.span)
+            factors.append(
+                s.Fraction(one, s.inner(factor), span=factor.span) if divides else factor
+            )
         if len(factors) == 1:
             return factors[0]
         return s.Hadamard(tuple(factors), span=self.since(start))
@@ -266,7 +275,12 @@ class ExpressionParser(ConditionGrammar):
         ends = (self.rooted or (letter and token is self.below)) and self.peek().space
         self.rooted = False
         if self.at("(") and not ends:
-            return self.postfix(self.call(name, token), token)
+            call = self.call(name, token)
+            if self.latex and name.base in _MATRICES and len(call.arguments) == 1:
+                (joined,) = call.arguments
+                if isinstance(joined, s.Join):  # `W(h; x)`
+                    return s.Product((name, s.Group(joined, "[", span=joined.span)), span=call.span)
+            return self.postfix(call, token)
         if name.base in FUNCTION_NAMES and not name.accents:
             following = self.peek()
             bracket = following.text == "[" and following.kind == "sign"
@@ -287,7 +301,8 @@ class ExpressionParser(ConditionGrammar):
         self.i += 1
         self.bars.append("call")
         arguments = () if self.at(")") else self.items((")", "|", "mid"))
-        if self.latex and len(function.base) == 1:
+        letter = len(function.base) == 1 and function.base not in _MATRICES
+        if self.latex and (letter or function.base in _LISTING):
             arguments = tuple(
                 one for a in arguments for one in (a.parts if isinstance(a, s.Join) else (a,))
             )  # `f(x; w)`
@@ -327,6 +342,7 @@ class ExpressionParser(ConditionGrammar):
                 and isinstance(base, _INDEXABLE)
                 and not element
                 and not holds_condition(self.tokens, self.i)
+                and not (self.latex and holds_value(self.tokens, self.i, _NO_INDICES))
             ):
                 self.i += 1
                 self.bars.append("[")
@@ -336,6 +352,9 @@ class ExpressionParser(ConditionGrammar):
                 base = s.Index(base, items, span=self.since(token))
             elif self.at("^"):
                 base = self.raised(base, token)
+            elif self.latex and self.at("'") and _of_capitals(base):
+                self.i += 1  # `(W^{(l)})'`
+                base = s.Transpose(base, span=self.since(token))
             elif self.at("_") and self.latex and base == s.Number("1"):
                 base = self.indicator(self.script(), token)
             elif self.at("_") and not isinstance(base, s.Number):
@@ -383,6 +402,13 @@ def _condition(node: s.Expression) -> s.Expression | None:
     if isinstance(node, s.SetLiteral) and len(node.items) == 1:
         node = s.inner(node.items[0])
     return node if s.is_condition(node) else None
+
+
+def _of_capitals(node: s.Expression) -> bool:
+    """`(W^{(l)})`, `(A B)`: what a prime behind it transposes, where that of `(f g)'` differentiates."""
+    body = node.body if isinstance(node, s.Group) else None
+    factors = body.factors if isinstance(body, s.Product) else (body,)
+    return all(isinstance(f, s.Name) and len(f.base) == 1 and f.base.isupper() for f in factors)
 
 
 def _plain(node: s.Expression) -> TypeGuard[s.Name]:

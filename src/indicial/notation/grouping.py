@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from indicial.notation.rows import CLOSERS, CLOSING
 from indicial.notation.signs import ANY_SIGN, KEYS, RELATION_SIGNS
-from indicial.notation.tokens import Token
+from indicial.notation.tokens import Token, is_sign
 
 
 def fractions(tokens: Sequence[Token]) -> Sequence[Token]:
@@ -49,6 +49,10 @@ def without_idle_braces(tokens: list[Token]) -> list[Token]:
         elif token.text in CLOSING and opened:
             start = opened.pop()
             free = start == 0 or i == start + 2 or _ends_nothing(tokens[start - 1])
+            operator = i == start + 2 and is_sign(tokens[start + 1], "+-·*/⊙")  # `t{-}1`
+            scripted = start > 0 and is_sign(tokens[start - 1], "_^")
+            if operator and not scripted and token.text == "}":
+                dropped |= {start, i}
             if start in related and free and (tokens[start].text, token.text) == ("{", "}"):
                 dropped |= {start, i}
                 related |= set(opened[-1:])

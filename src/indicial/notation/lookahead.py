@@ -8,7 +8,7 @@ Only what stands outside all brackets and environments counts. Each answer takes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from indicial.notation.rows import CLOSERS, CLOSING, STEP
@@ -109,6 +109,18 @@ def holds_condition(tokens: Sequence[Token], start: int) -> bool:
     return False
 
 
+def holds_value(tokens: Sequence[Token], start: int, functions: Container[str]) -> bool:
+    """Whether the bracket that opens at `start` holds a function's value, which is no index: `[ln x]`."""
+    depth = 0
+    for token in tokens[start:]:
+        depth += nesting(token)
+        if depth == 0:
+            return False
+        if token.kind == "word" and token.text in functions:
+            return True
+    return False
+
+
 def without_idle_spaces(tokens: Sequence[Token]) -> list[Token]:
     """Keeps a wide space only where it separates two equations, or one from its guard."""
     if not [token for token in tokens if token.kind == "quad"]:
@@ -139,6 +151,7 @@ def without_words(tokens: list[Token]) -> list[Token]:
     r"""The row without the words around it: `\text{where } a = b \quad \text{as before}`."""
     if tokens and tokens[0].kind == "key" and tokens[0].text in ("where", "and", "or"):
         tokens = tokens[1:]
+    tokens = tokens[: _aside(tokens)]
     while len(tokens) > 3 and tokens[-1].kind == "text":
         apart = tokens[-2].kind == "quad" or is_sign(tokens[-2], ",;.") or tokens[-2].kind == "text"
         attribute = is_sign(tokens[-2], ".") and not tokens[-1].space  # `z.\\mathrm{grad}`
@@ -158,6 +171,16 @@ def without_words(tokens: list[Token]) -> list[Token]:
         else t
         for i, (t, depth) in enumerate(with_depths(tokens))
     ]
+
+
+def _aside(tokens: list[Token]) -> int:
+    r"""Where words begin that say something beside an equation: `a = b \quad \text{rank by } a`."""
+    related = [i for i, t in enumerate(tokens) if is_relation(t)]
+    for i, (token, depth) in enumerate(with_depths(tokens)):
+        words = related and related[-1] < i and i + 1 < len(tokens) and tokens[i + 1].kind == "text"
+        if words and depth == 0 and token.kind == "quad" and not tokens[i + 1].text.startswith("("):
+            return i
+    return len(tokens)
 
 
 _CONNECTIVES = frozenset(
@@ -232,38 +255,84 @@ def _numbers(inner: Token, following: Token) -> bool:
     )
 
 
-def with_separators(tokens: Sequence[Token]) -> list[Token]:
-    """A ‖ that is alone in its bracket opens nothing: `[a ‖ b]` is `[a; b]`, two vectors joined.
+_SEPARATORS = frozenset({"‖", "|", "mid", "⊕"})
+_MATRICES = frozenset("WUV")
+_RANDOM = frozenset({"E", "P", "p", "H", "I", "Pr", "Var", "Cov", "D"})
+"""What a bar in brackets behind them conditions or compares: `E[x | y]`, `D[p ‖ q]`."""
 
-    So do several in square brackets that all stand between names: `[a ‖ b ‖ c]`. In round brackets a
-    ‖ compares: `KL(p ‖ q)` keeps it, as the sign `∥`.
+
+def with_separators(tokens: Sequence[Token], latex: bool) -> list[Token]:
+    """A bar that is alone in its bracket opens nothing: `[a ‖ b]`, `[a | b]` are `[a; b]`, two vectors joined.
+
+    So do several in square brackets that all stand between names: `[a ‖ b ‖ c]`, `[a ⊕ b]`. In round
+    brackets a ‖ compares: `KL(p ‖ q)` keeps it, as the sign `∥`; but `W(a ‖ b)` multiplies. In plain
+    text only ‖ joins.
     """
+    separators = _SEPARATORS if latex else ("‖",)
     found = list(tokens)
-    open_: list[tuple[str, list[int]]] = [("", [])]
+    open_: list[tuple[int, list[int]]] = [(-1, [])]
     for i, token in enumerate(tokens):
         step = nesting(token)
         if step > 0:
-            open_.append((token.text, []))
+            open_.append((i, []))
         elif step < 0 and len(open_) > 1:
             _separate(found, *open_.pop())
-        elif is_sign(token, "‖"):
+        elif token.kind == "sign" and token.text in separators:
             open_[-1][1].append(i)
     while open_:
         _separate(found, *open_.pop())
     return found
 
 
-def _separate(tokens: list[Token], opener: str, bars: list[int]) -> None:
-    between = opener == "[" and all(_joins(*tokens[i - 1 : i + 2]) for i in bars)
-    if between or (len(bars) == 1 and opener not in ("{", "\\{")):
-        for i in bars:
-            tokens[i] = replace(tokens[i], text="∥" if opener == "(" else ";")
+def _separate(tokens: list[Token], opener: int, bars: list[int]) -> None:
+    text = tokens[opener].text if opener >= 0 else ""
+    head = _head(tokens, opener)
+    if text == "[" and head not in _RANDOM:
+        joins = all(_joins(*tokens[i - 1 : i + 2]) for i in bars)
+    else:
+        joins = text == "(" and head in _MATRICES and [tokens[i].text for i in bars] == ["‖"]
+    double = [i for i in bars if tokens[i].text == "‖"]
+    if not joins and (len(double) != 1 or text in ("{", "\\{")):
+        return
+    for i in bars if joins else double:
+        tokens[i] = replace(tokens[i], text=";" if joins or text != "(" else "∥")
+
+
+def _head(tokens: Sequence[Token], opener: int) -> str:
+    """The W of `W_f^{(l)} [`: what the bracket stands behind."""
+    i = opener - 1
+    while i > 0 and (is_sign(tokens[i - 1], "_^") or is_sign(tokens[i], "}")):
+        depth = 0
+        while i > 0:
+            depth -= nesting(tokens[i])
+            if depth <= 0:
+                break
+            i -= 1
+        i -= 1 + is_sign(tokens[i - 1], "_^")
+    return tokens[i].text if 0 <= i and tokens[i].kind in ("letter", "word", "text") else ""
+
+
+def with_commas(tokens: Sequence[Token]) -> list[Token]:
+    """`\\{0 … N-1\\}` is `\\{0, …, N-1\\}`."""
+    found: list[Token] = []
+    openers: list[str] = []
+    for i, token in enumerate(tokens):
+        step = nesting(token)
+        if step > 0:
+            openers.append(token.text)
+        elif step < 0 and openers:
+            openers.pop()
+        inside = is_sign(token, "…") and openers[-1:] == ["\\{"] and i + 1 < len(tokens)
+        comma = replace(token, text=",")
+        dots = inside and _joins(tokens[i - 1], token, tokens[i + 1])
+        found += [comma, token, comma] if dots else [token]
+    return found
 
 
 def _joins(before: Token, bar: Token, behind: Token) -> bool:
-    """Whether a ‖ stands behind one thing and before another."""
-    ends = before.kind != "sign" or before.text in ")]}'⊤"
-    return ends and (behind.kind != "sign" or behind.text in ("(", "{"))
+    """Whether a bar stands behind one thing and before another."""
+    ends = before.kind != "sign" or before.text in ")]}'⊤…"
+    return ends and (behind.kind != "sign" or behind.text in ("(", "{", "…"))
 
 
 def side_by_side(tokens: list[Token]) -> list[Token]:

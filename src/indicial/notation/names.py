@@ -215,6 +215,9 @@ class NameGrammar(Grammar):
         items: tuple[s.Expression, ...] = ()
         while True:
             token = self.peek()
+            if self.latex and self.at("*") and self.ahead("*", 1):  # `K_{**}`
+                items += (self.single(script=True),)
+                continue
             alone = any(self.ahead(sign, 1) for sign in ("}", ",", "⊤"))
             if alone and token.kind == "sign" and token.text in _SCRIPT_SIGNS:
                 items += (self.single(script=True),)
@@ -234,7 +237,8 @@ class NameGrammar(Grammar):
             if known and (self.at("|") or self.at("mid")):
                 self.i += 1
                 items = (*items[:-1], *_known(items[-1], self.sum(), self.since(token)))
-            if self.at(",") or self.peek().kind == "row":
+            such_that = self.latex and self.at(":")  # `Σ_{i: x_i = w}`
+            if self.at(",") or self.peek().kind == "row" or such_that:
                 self.i += 1
                 continue
             break

@@ -10,7 +10,9 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.notation.brackets import BracketGrammar, bracket
 from indicial.notation.faults import Refusal
-from indicial.notation.tokens import Token
+from indicial.notation.lookahead import nesting
+from indicial.notation.rows import CLOSERS
+from indicial.notation.tokens import Token, is_sign
 
 TAKES_PRODUCT = frozenset({"sum", "prod", "max", "min", "mean"})
 """Reductions whose body is the product that follows; the others take the whole sum."""
@@ -46,7 +48,8 @@ class OperatorGrammar(BracketGrammar):
             base = "Σ" if token.kind == "sigma" else operator
             sup = () if upper is None else (upper,)
             return self.after_name(s.Name(base, sub=under, sup=sup, span=self.since(token)), token)
-        if not scripted and self.at("\\{") and operator in _ALSO_FUNCTIONS:
+        braced = self.at("\\{") or (self.latex and self.at("{") and self.listed())
+        if not scripted and braced and operator in _ALSO_FUNCTIONS:
             return self.postfix(self.of_set(s.Name(operator, span=token.span), token), token)
         if not scripted and self.at("("):
             if operator in _ALSO_FUNCTIONS:
@@ -56,17 +59,31 @@ class OperatorGrammar(BracketGrammar):
         if operator == "softmax" and self.latex and self.at("(") and self.followed():
             return self.softmax_of_brackets(token, under)
         body = self.term() if operator in TAKES_PRODUCT else self.sum()
-        under = tuple(map(_of_all_words, under))
+        under = tuple(_of_all_words(one) for place in under for one in _apart(place))
+        if self.latex and isinstance(upper, s.Call) and upper.word == "abs":
+            upper = upper.arguments[0]  # `Σ_{j=1}^{|V|}`: as many as there are
         return s.Reduction(operator, under, upper, body, span=self.since(token))
 
     def of_set(self, operator: s.Name, token: Token) -> s.Expression:
-        """`\\max\\{a, b\\}`: the largest of these."""
+        """`\\max\\{a, b\\}`, or `max{a, b}` without its backslashes: the largest of these."""
+        closer = CLOSERS[self.peek().text]
         self.i += 1
         self.bars.append("call")
-        arguments = self.items(("\\}",))
+        arguments = self.items((closer,))
         self.bars.pop()
-        self.expect("\\}")
+        self.expect(closer)
         return s.Call(operator, arguments, span=self.since(token))
+
+    def listed(self) -> bool:
+        """Whether the brace that stands here holds several things: a comma is no part of one."""
+        depth = 0
+        for token in self.tokens[self.i :]:
+            depth += nesting(token)
+            if depth == 0:
+                return False
+            if depth == 1 and is_sign(token, ","):
+                return True
+        return False
 
     def followed(self) -> bool:
         r"""Whether a factor stands behind the bracket here: `\text{softmax}_j(q^\top k_j) v_j`."""
@@ -150,7 +167,7 @@ class OperatorGrammar(BracketGrammar):
         degree: s.Expression | None = None
         if self.at("["):
             self.i += 1
-            degree = self.expression()
+            degree = None if self.at("]") else self.expression()
             self.expect("]")
         body = self.argument()
         if degree is None:
@@ -189,6 +206,12 @@ def without_fraction_brackets(factor: s.Expression) -> s.Expression:
         if isinstance(factor, s.Group) and isinstance(factor.body, s.Fraction)
         else factor
     )
+
+
+def _apart(under: s.Expression) -> tuple[s.Expression, ...]:
+    """`Σ_{(u,i)}` runs over both."""
+    pair = isinstance(under, s.TupleLiteral) and all(isinstance(i, s.Name) for i in under.items)
+    return under.items if isinstance(under, s.TupleLiteral) and pair else (under,)
 
 
 def _of_all_words(under: s.Expression) -> s.Expression:

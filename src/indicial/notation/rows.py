@@ -41,7 +41,7 @@ INNER = frozenset(
 )  # fmt: skip
 """Environments that are a part of an expression; `array` is one inside brackets."""
 
-_OPERATORS = frozenset("+-·*⊙/⊗")
+_OPERATORS = frozenset("+-·*⊙⊘/⊗")
 _GOES_ON = _OPERATORS | RELATION_SIGNS | {",", ";", "mid"}
 
 

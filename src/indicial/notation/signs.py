@@ -111,7 +111,7 @@ EQUATION_SIGNS = frozenset({"=", "≈", "~", "+=", "-="})
 """The relations that make an equation; the others make a condition."""
 
 SIGN_CHARACTERS = RELATIONS | {
-    "−": "-", "–": "-", "⋅": "·", "∙": "·", "×": "·", "⊗": "⊗", "∘": "⊙", ".*": "⊙", "⊙": "⊙",
+    "−": "-", "–": "-", "⋅": "·", "∙": "·", "×": "·", "⊗": "⊗", "∘": "⊙", ".*": "⊙", "⊙": "⊙", "⊘": "⊘",
     "′": "'", "’": "'", "∣": "mid", "⏐": "mid", "||": "‖", "∥": "‖", "‖": "‖", "...": "…",
     "⋯": "…", "…": "…", "⋮": "…", "⟨": "⟨", "⟩": "⟩", "⌊": "⌊", "⌋": "⌋",
     "⌈": "⌈", "⌉": "⌉", "→": "→", "->": "→", "⇒": "⇒", "=>": "⇒",
@@ -134,7 +134,7 @@ SIGN_COMMANDS = {
     "\\Rightarrow": "⇒", "\\implies": "⇒", "\\Longrightarrow": "⇒", "\\iff": "⇔",
     "\\Leftrightarrow": "⇔", "\\to": "→", "\\rightarrow": "→", "\\longrightarrow": "→",
     "\\mapsto": "↦", "\\gg": "≫", "\\ll": "≪", "\\ggg": "⋙", "\\lll": "⋘", "\\propto": "∝",
-    "\\subset": "⊂", "\\subseteq": "⊆", "\\cup": "∪", "\\cap": "∩", "\\perp": "⟂", "\\pm": "±",
+    "\\subset": "⊂", "\\subseteq": "⊆", "\\cup": "∪", "\\cap": "∩", "\\perp": "⟂", "\\pm": "±", "\\oslash": "⊘",
     "\\oplus": "⊕", "\\wedge": "∧", "\\vee": "∨", "\\therefore": "∴", "\\checkmark": "✓",
     "\\lim": "lim", "\\int": "∫", "\\setminus": "∖", "\\backslash": "∖",
     "\\iint": "∫", "\\oint": "∫", "\\mp": "±", "\\supset": "⊂", "\\supseteq": "⊆", "\\subsetneq": "⊂",
@@ -187,7 +187,7 @@ MARK_OF = {accent: mark for mark, accent in reversed(MARKS.items())}
 ACCENT_COMMANDS = {
     "\\tilde": "tilde", "\\widetilde": "tilde", "\\hat": "hat", "\\widehat": "hat",
     "\\bar": "bar", "\\overline": "bar", "\\vec": "vec", "\\overrightarrow": "vec",
-    "\\cev": "cev", "\\overleftarrow": "cev", "\\dot": "dot", "\\ddot": "ddot",
+    "\\cev": "cev", "\\overleftarrow": "cev", "\\overleftrightarrow": "bar", "\\dot": "dot", "\\ddot": "ddot",
     "\\check": "check", "\\breve": "breve", "\\underline": "underline",
 }  # fmt: skip
 
@@ -197,8 +197,10 @@ KEYS = CONDITION_WORDS | {"otherwise", "else", "and", "or", "is", "in", "notin",
 
 IN_ENGLISH = {
     **dict.fromkeys(("où", "donde", "wobei", "ahol", "dove", "onde", "gdzie", "где", "其中", "여기서"), "where"),
-    **dict.fromkeys(("wenn", "falls", "если", "若", "如果", "当"), "if"),
-    **dict.fromkeys(("sinon", "sonst", "altrimenti", "иначе", "否则", "其他", "其它", "その他", "그외"), "otherwise"),
+    **dict.fromkeys(("wenn", "falls", "si", "se", "jika", "jeśli", "pokud", "nếu", "если", "若", "如果", "当"), "if"),
+    **dict.fromkeys(
+        ("sinon", "autrement", "sonst", "andernfalls", "altrimenti", "senão", "otherwize", "lainnya",
+         "jinak", "inaczej", "иначе", "否则", "其他", "其它", "その他", "그외"), "otherwise"),
     **dict.fromkeys(("für", "pour"), "for"),
     **dict.fromkeys(("und", "et"), "and"),
 }  # fmt: skip

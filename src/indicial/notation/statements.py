@@ -26,6 +26,7 @@ from indicial.notation.lookahead import (
     side_by_side,
     strip,
     top_level,
+    with_commas,
     with_separators,
     without_frame,
     without_idle_spaces,
@@ -76,7 +77,7 @@ class RowParser:
         if all(is_sign(token, "…&") for token in tokens):
             return  # nothing, or `\\vdots` between two rows
         self.refuse_gap()
-        tokens = self.tokens = with_separators(tokens)
+        tokens = self.tokens = with_commas(with_separators(tokens, self.latex))
         reason = no_equation(tokens)
         if reason:
             where = cover(t.span for t in self.tokens)
@@ -317,6 +318,10 @@ class RowParser:
             end = relations.index("∈")  # `H = φ(X W) ∈ ℝ^{n×h}` also says what H is
             self.statements.append(s.Declaration(SPACE, (sides[0],), sides[end + 1], span=span))
             sides, relations = sides[: end + 1], relations[:end]
+        elif "∈" in relations[1:] and _is_range(sides[-1]) and self.latex:
+            sides, relations = sides[:-1], relations[:-1]  # `c = tanh(x) ∈ [-1, 1]^2`
+        elif relations == ["∈"] and _is_range(sides[-1]) and self.statements and self.latex:
+            return  # `v = W h, \\quad v ∈ [0, 1]`
         if self.latex and relations[-1] == "~" and "=" in relations:
             # `y = a x \\;\\; x \\sim N(0, 1)`: what is drawn stands behind the equation, after a small space.
             before, drawn = _last_factor(sides[-2])
@@ -351,7 +356,7 @@ class RowParser:
                 return None
         if not word and next_is_equation(parser.tokens, parser.i):
             return None
-        while begins_guard(parser.peek()) and not parser.done():
+        while (begins_guard(parser.peek()) or parser.peek().kind == "quad") and not parser.done():
             parser.i += 1
         if numbered(parser.tokens[parser.i :]):
             parser.i = len(parser.tokens) - 1  # all that it can be
@@ -359,7 +364,9 @@ class RowParser:
         if self.latex and parser.done():
             return None  # `…, where` at the end of a row: it goes on in the next
         condition = parser.condition(commas=True)
-        if not parser.done():
+        if parser.peek().text == "where" and next_is_equation(parser.tokens, parser.i + 1):
+            parser.i += 1
+        elif not parser.done():
             raise parser.unexpected(parser.peek(), "the end of the condition")
         parts = condition.parts if isinstance(condition, s.Conjunction) else (condition,)
         # `∀ i` on its own restricts nothing.
@@ -392,6 +399,16 @@ class RowParser:
 def is_space(node: s.Expression) -> bool:
     """`ℝ`, `ℝ^d`, `R^{m×n}`."""
     return isinstance(node, s.Name) and (node.base == "ℝ" or (node.base == "R" and bool(node.sup)))
+
+
+def _is_range(node: s.Expression) -> bool:
+    """`[-1, 1]^2`, `(0, 1)`, `\\{0, 1\\}^n`: between what numbers something lies."""
+    inside = node.base if isinstance(node, s.Power) else node
+    items = (
+        inside.items if isinstance(inside, s.ListLiteral | s.TupleLiteral | s.SetLiteral) else ()
+    )
+    numbers_ = [item.body if isinstance(item, s.Negative) else item for item in items]
+    return len(items) == 2 and all(isinstance(item, s.Number) for item in numbers_)
 
 
 def _last_factor(side: s.Expression) -> tuple[s.Expression | None, s.Expression]:

@@ -5,6 +5,7 @@ l(y, ŷ) = -Σ_j y_j log ŷ_j           →  l = -Σ_j y_j log ŷ_j   a number, 
 P(w_j | w_i) = exp(u_j^⊤ v_i) / …    →  P_{ij} = …             i and j number words
 h_t = A(t) h_{t-1}                   →  h_t = A_t h_{t-1}
 s = cases { h^⊤ q, h^⊤ W q }          →  two equations          one of them is chosen
+L = -Σ_i y_i ln p_i + (1 - y_i) …    →  L = -Σ_i (y_i ln p_i + (1 - y_i) …)
 α_{ij} = e^{e_{ij}} / Σ_k e^{e_{ik}} →  … exp(e_{ij}) …        an e that scores, and Euler's number
 """
 
@@ -15,14 +16,14 @@ from dataclasses import replace
 from itertools import pairwise
 
 from indicial.notation import syntax as s
-from indicial.program.foreign import opaque
+from indicial.program.foreign import COUNTING, opaque
 from indicial.program.names.letters import index_name, is_capital, is_lone, shifted
 from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.outline import Outline
-from indicial.program.names.uses import BUILT_IN, PROBABILITY, of_matrices
+from indicial.program.names.uses import BUILT_IN, PROBABILITY
 from indicial.program.vectors.regular import OFTEN_VECTORS
 from indicial.program.vectors.shapes import dotted
-from indicial.program.vectors.unwritten import bound_apart, summed
+from indicial.program.vectors.unwritten import bound_apart, reaching, summed
 
 TIME = s.Name("t")
 
@@ -31,7 +32,7 @@ def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
     """A statement of prose, as it is meant; `sketch` is of all that stand with it."""
     named = without_arguments(without_names(by_steps(statement, sketch), sketch), sketch)
     meant = gated(stepping(discounts(exponentials(named, sketch))))
-    return summed(bound_apart(by_number(at_time(meant))), prose=True)
+    return summed(bound_apart(reaching(by_number(at_time(meant)))), prose=True)
 
 
 def with_steps(statements: Sequence[s.Statement]) -> list[s.Statement]:
@@ -230,22 +231,35 @@ def without_arguments(statement: s.Statement, outline: Outline) -> s.Statement:
 
 
 def _of_elements(left: s.Call, outline: Outline) -> s.Name | None:
-    """The name of a function that is always of the same vectors, if their elements define it."""
+    """The name of a function that is always of the same things, if their elements or others define it."""
     equations = [st for st in outline.statements if isinstance(st, s.Equation)]
-    (statement, *again) = [st for st in equations if st.left == left]
+    alternatives = [st for st in equations if st.left == left]
     function = left.function
-    called = {call for call in s.every(outline.statements, s.Call) if call.function == function}
-    if function.base in PROBABILITY | BUILT_IN or called != {left} or again or left.given:
+    held = (*left.arguments, *(left.given or ()))
+    called = [c for c in s.every(outline.statements, s.Call) if c.function == function]
+    bases = [n.base for n in held if isinstance(n, s.Name)]
+    # `s(X, ỹ)` beside `s(X, y)` is another value of the same.
+    same = all(
+        [n.base for n in c.arguments if isinstance(n, s.Name)] == bases for c in called if c != left
+    )
+    random = function.base in "EHI" and set(bases) <= set("XYZ")
+    if function.base in PROBABILITY | BUILT_IN or not same or random:
         return None
-    right = set(s.every(statement.sides[1:], s.Name))
+    right = {n for st in alternatives for n in s.every(st.sides[1:], s.Name)}
     elements = {(n.base, n.accents) for n in right if n.sub}
-    plain = [a for a in left.arguments if isinstance(a, s.Name) and not a.sub]
-    # `MultiHead(Q, K, V) = Concat(head_1, …, head_h) W^O`: what it is of, it reads elsewhere.
-    elsewhere = of_matrices(left) and not right & set(plain)
-    held = all((a.base, a.accents) in elements for a in plain)
-    if len(plain) < len(left.arguments) or not (held or elsewhere):
-        return None
-    return function
+
+    def idle(argument: s.Expression) -> bool:
+        """`f(x) = softmax(z)`, `L(θ | y) = Σ_i y_i ln h_i`: x is read elsewhere, and y by its elements."""
+        if not isinstance(argument, s.Name):
+            return False
+        if argument.sub:
+            return set(argument.sub) <= set(function.sub) and argument in right
+        if (argument.base, argument.accents) in elements:
+            return True
+        known = argument.accents or argument.base in COUNTING
+        return bool(right) and argument not in right and not known
+
+    return function if all(map(idle, held)) else None
 
 
 def by_number(statement: s.Statement) -> s.Statement:
@@ -266,6 +280,16 @@ def by_number(statement: s.Statement) -> s.Statement:
         own = (replace(i, font="roman") if isinstance(i, s.Name) else i for i in left.function.sub)
         name = replace(left.function, sub=(*own, *sub), span=left.span)
         return replace(statement, sides=(name, *statement.sides[1:]))
+    if _of_one(left):
+        return replace(
+            statement, sides=(replace(left.function, span=left.span), *statement.sides[1:])
+        )
+    if places := _at_values(left, right):
+        own = tuple(
+            replace(i, font="roman") if isinstance(i, s.Name) else i for i in left.function.sub
+        )
+        name = replace(left.function, sub=(*own, *places), span=left.span)
+        return replace(statement, sides=(name, *statement.sides[1:]))
     whole = len(words) == len(held_words) and len(bases) == 1
     if not whole or left.word not in PROBABILITY or not all(n in held for n in letters):
         return statement
@@ -275,6 +299,32 @@ def by_number(statement: s.Statement) -> s.Statement:
     return replace(
         statement, sides=(replace(left.function, sub=sub, span=left.span), *statement.sides[1:])
     )
+
+
+def _of_one(left: s.Call) -> bool:
+    """`P(y = 1 | x) = σ(w^⊤ x)`: of the two values that y has, the one that is asked for."""
+    match left:
+        case s.Call(
+            arguments=(s.Comparison(operands=(s.Name(), s.Number("1")), operators=("=",)),)
+        ):
+            return left.word in PROBABILITY and left.given is not None
+    return False
+
+
+def _at_values(left: s.Call, right: Sequence[s.Name]) -> tuple[s.Name, ...]:
+    """The i and k of `P(y_i = k | x_i)`, `π(k | s_i)`: what numbers the right side; nothing if something else is asked."""
+    asked = [a for a in left.arguments if isinstance(a, s.Comparison) and a.operators == ("=",)]
+    events = len(asked) == len(left.arguments) == 1 and left.word in PROBABILITY
+    if not events and (left.given is None or left.word in PROBABILITY | BUILT_IN):
+        return ()
+    below = {i for n in right for i in n.sub}
+    told = [a.operands[0] for a in asked] if events else []
+    values = [asked[0].operands[1]] if events else list(left.arguments)
+    beside = [i for n in (*(left.given or ()), *told) if isinstance(n, s.Name) for i in n.sub]
+    letters = dict.fromkeys(n for n in (*beside, *values) if isinstance(n, s.Name) and n in below)
+    predicted = {(n.base, n.accents) for n in told if isinstance(n, s.Name)}
+    read = any((n.base, n.accents) in predicted for n in right)
+    return tuple(letters) if letters and set(values) <= set(letters) and not read else ()
 
 
 def _only_number(left: s.Call, right: Sequence[s.Name]) -> bool:
@@ -309,7 +359,9 @@ def at_time(statement: s.Statement) -> s.Statement:
 def _names(equation: s.Equation, number: int, outline: Outline) -> bool:
     """Whether a side is a function that nothing here defines, of names alone."""
     side = equation.sides[number]
-    if not isinstance(side, s.Call) or not all(isinstance(a, s.Name) for a in side.arguments):
+    if not isinstance(side, s.Call):
+        return False
+    if not all(isinstance(a, s.Name | s.Comparison) for a in side.arguments):
         return False
     if side.given is not None:  # the p of `ŷ_o = p(o | c) = exp(…) / …`
         return number < len(equation.sides) - 1 and isinstance(equation.left, s.Name)

@@ -161,6 +161,14 @@ def binders(node: s.Reduction, bound: set[str]) -> tuple[list[Binder], list[s.Ex
             (p, n) for p, n in enumerate(names)
             if n is not None and name_key(n) not in bound and not is_capital(n.base)
         ]  # fmt: skip
+        if len(item.operands) > 3 and len(new) >= len(item.operands) - 2:  # `Σ_{1 ≤ i < j ≤ n}`
+            first, *between, last = item.operands
+            for name in between:
+                bind(Binder(name, first, last))
+            conditions.append(
+                replace(item, operands=tuple(between), operators=item.operators[1:-1])
+            )
+            continue
         middle = len(item.operands) == 3 and new and new[0][0] == 1
         ordered = set(item.operators) <= {"<", "≤"}
         ends_fixed = not any(_has_index(o, bound) for o in item.operands)

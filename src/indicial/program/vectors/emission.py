@@ -356,7 +356,9 @@ class Emission:
     ) -> tuple[s.Expression, s.Index, tuple[s.Expression, ...]]:
         """`head_1, …, head_h`: the last index is that of the head and that in the head."""
         head, index = heads
-        key = self.kinds.outline.naming.read(replace(head, sub=(index,))).key
+        one = self.kinds.outline.naming.read(replace(head, sub=(index,)))
+        # Where no `head_i` is defined, the i of it would be a part of the name.
+        key = one.key if one.items else self.kinds.outline.naming.read(replace(head, sub=())).key
         inner = [*letters[:-1], self.dimensions.new(summed=False)]
         part = s.Index(s.Name(key, span=head.span), (index,), span=head.span)
         body = self.indexed(part, key, inner)

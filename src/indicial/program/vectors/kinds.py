@@ -97,6 +97,8 @@ class Seen:
     what it multiplies, as those of `R_{info} C_{info}`, or is one of many sizes, `B · H · K`."""
     told: set[str] = field(default_factory=set)
     """What sentences say that it is."""
+    multiplied: bool = False
+    """It stands right behind a capital: the β of `X β`, and not the λ of `λ X`."""
     biases: bool = False
     """It is added to what a weight multiplies: the b of `W x + b`, in whatever type it is set."""
 
@@ -206,6 +208,11 @@ class Kinds(Leaves):
             for seen in map(self._seen, total.terms):
                 if seen and seen.letter in BIASES:
                     seen.biases = True
+        ends = [factors[-1] for factors in names]
+        if any(seen and seen.letter in OFTEN_COLUMNS and not seen.most for seen in ends):
+            for seen in map(self._seen, total.terms):
+                if seen and seen.letter == "ε":  # the errors of `X β + ε`
+                    seen.multiplied = True
         if len(products) == len(total.terms) and all(_scores(factors) for factors in products):
             for _, score in names:
                 if score:
@@ -262,6 +269,9 @@ class Kinds(Leaves):
         for number, seen in enumerate(names):
             others = [x for n, x in enumerate(names) if n != number]
             behind = {x.letter for x in names[number + 1 :] if x}
+            before = names[number - 1] if number else None
+            if seen and before and before.capital and seen.letter in OFTEN_COLUMNS:
+                seen.multiplied = True
             if seen and (behind & OFTEN_COLUMNS or any(map(_is_factor, others))):
                 seen.product = True  # `X β`, and not the L of `λ L`
                 named = sum(isinstance(s.inner(f), s.Name | s.Transpose) for f in factors)
@@ -326,6 +336,8 @@ class Kinds(Leaves):
                 return {NUMBER: 0, COLUMN: 1.8, ROW: 4}
             if seen.capital:
                 return {MATRIX: 1, NUMBER: 1.2, COLUMN: 3, ROW: 3 + row}
+            if seen.multiplied and not seen.most:
+                return {COLUMN: 0.5, NUMBER: 1.5, ROW: 0.5 + row}
             column = 1.8 if seen.letter in OFTEN_COLUMNS else 2.5
             return {NUMBER: 0, COLUMN: column, ROW: column + row}
         if seen.capital:

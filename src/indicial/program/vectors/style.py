@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import TypeGuard
 
 from indicial.notation import syntax as s
@@ -17,7 +18,7 @@ from indicial.notation.vocabulary import SPACE, TOLD
 from indicial.program.names.letters import is_capital, is_letter, letters_bound
 from indicial.program.names.naming import activates
 from indicial.program.names.uses import BUILT_IN
-from indicial.program.vectors.kinds import GREEK_MATRICES, is_greek
+from indicial.program.vectors.kinds import GREEK_MATRICES, OFTEN_COLUMNS, is_greek
 from indicial.program.vectors.leaves import JOINING, MATRIX_FUNCTIONS, is_element
 from indicial.program.vectors.regular import (
     OFTEN_VECTORS,
@@ -184,6 +185,8 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
         beside = [f for f in node.factors if isinstance(f, s.Name)]
         if len(beside) > 1 and any(_dotted(node, n) for n in dotted(node)):
             return True
+        if any(_matrix(a, indexed) and _is_multiplied(b) for a, b in pairwise(node.factors)):
+            return True
         return any(
             (_matrix(one, indexed) and _beside(two, indexed))
             or (starred(a, b) and _is_value(one) and _is_state(two))
@@ -251,6 +254,11 @@ def _is_value(node: s.Node) -> bool:
 def _letter(name: s.Name) -> str:
     """`W.grad` has the shape of W."""
     return name.base.removesuffix(".grad")
+
+
+def _is_multiplied(node: s.Node) -> bool:
+    """The β of `X β`, the θ of `X θ`: numbers stand before a matrix."""
+    return isinstance(node, s.Name) and node.base in OFTEN_COLUMNS and not node.scripts
 
 
 def _is_greek(node: s.Node) -> bool:

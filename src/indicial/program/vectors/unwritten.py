@@ -215,6 +215,71 @@ def summed(equation: s.Statement, prose: bool = False) -> s.Statement:
     return equation if sides == equation.sides else replace(equation, sides=sides)
 
 
+def reaching(equation: s.Statement) -> s.Statement:
+    """`-Σ_i y_i ln p_i + (1 - y_i) ln(1 - p_i)`: a sum goes on as far as its index stands."""
+    if not isinstance(equation, s.Equation) or not equation.every(s.Reduction):
+        return equation
+    left = {letter for name in equation.left.every(s.Name) for letter in _numbers(name)}
+
+    def change(node: s.Expression) -> s.Expression:
+        node = node.rebuild(change) if not isinstance(node, s.Name) else node
+        if not isinstance(node, s.Add):
+            return node
+        terms: list[s.Expression] = []
+        for term in node.terms:
+            running = _last_sum(terms[-1]) if terms else None
+            own = {u.base for u in _unders(running)} - left if running is not None else set()
+            if running is not None and own & _left_free(term):
+                whole = s.Add((running.body, term), span=running.body.span.to(term.span))
+                body = s.Group(whole, span=whole.span)
+                longer = replace(running, body=body, span=running.span.to(term.span))
+                terms[-1] = _with_last(terms[-1], longer)
+            else:
+                terms.append(term)
+        return terms[0] if len(terms) == 1 else replace(node, terms=tuple(terms))
+
+    sides = (equation.sides[0], *map(change, equation.sides[1:]))
+    return equation if sides == equation.sides else replace(equation, sides=sides)
+
+
+def _last_sum(term: s.Expression) -> s.Reduction | None:
+    """The Σ that a term ends with: of `-1/N Σ_i x_i` too."""
+    match term:
+        case s.Reduction(operator="sum"):
+            return term
+        case s.Negative(body=body):
+            return _last_sum(body)
+        case s.Product(factors=(*_, last)):
+            return _last_sum(last)
+    return None
+
+
+def _with_last(term: s.Expression, running: s.Reduction) -> s.Expression:
+    """The term with another Σ at its end."""
+    match term:
+        case s.Negative(body=body):
+            return replace(term, body=_with_last(body, running))
+        case s.Product(factors=(*firsts, last)):
+            return replace(term, factors=(*firsts, _with_last(last, running)))
+    return running
+
+
+def _left_free(node: s.Expression) -> set[str]:
+    """The letters below names, or in brackets above them, that no Σ in there runs over."""
+    if isinstance(node, s.Name):
+        return set(_numbers(node))
+    free = {letter for child in node.children() for letter in _left_free(child)}
+    bound = {u.base for u in _unders(node)} if isinstance(node, s.Reduction) else set()
+    return free - bound
+
+
+def _numbers(name: s.Name) -> Iterator[str]:
+    """The letters that number a name: the i of `x_i`, `x^{(i)}`."""
+    yield from _letters(name)
+    if letter := bracketed(name.sup):
+        yield letter
+
+
 def bound_apart(equation: s.Statement) -> s.Statement:
     """`p_i = e^{z_i} / Σ_i e^{z_i}`: the i of the Σ is its own, where the other i stands beside it too."""
     if not isinstance(equation, s.Equation) or len(equation.sides) != 2:
