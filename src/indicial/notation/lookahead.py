@@ -309,7 +309,7 @@ def _head(tokens: Sequence[Token], opener: int) -> str:
                 break
             i -= 1
         i -= 1 + is_sign(tokens[i - 1], "_^")
-    return tokens[i].text if 0 <= i and tokens[i].kind in ("letter", "word", "text") else ""
+    return tokens[i].text if i >= 0 and tokens[i].kind in ("letter", "word", "text") else ""
 
 
 def with_commas(tokens: Sequence[Token]) -> list[Token]:

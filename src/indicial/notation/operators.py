@@ -60,6 +60,9 @@ class OperatorGrammar(BracketGrammar):
             return self.softmax_of_brackets(token, under)
         body = self.term() if operator in TAKES_PRODUCT else self.sum()
         under = tuple(_of_all_words(one) for place in under for one in _apart(place))
+        match under:
+            case (s.Comparison() as first, s.Dots(), last) if upper is None:  # `min_{m=1,…,M}`
+                under, upper = (first,), last
         if self.latex and isinstance(upper, s.Call) and upper.word == "abs":
             upper = upper.arguments[0]  # `Σ_{j=1}^{|V|}`: as many as there are
         return s.Reduction(operator, under, upper, body, span=self.since(token))

@@ -30,7 +30,8 @@ TIME = s.Name("t")
 
 def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
     """A statement of prose, as it is meant; `sketch` is of all that stand with it."""
-    named = without_arguments(without_names(by_steps(statement, sketch), sketch), sketch)
+    shared = without_shared(by_steps(statement, sketch), sketch)
+    named = without_arguments(without_names(shared, sketch), sketch)
     meant = gated(stepping(discounts(exponentials(named, sketch))))
     return summed(bound_apart(reaching(by_number(at_time(meant)))), prose=True)
 
@@ -201,6 +202,55 @@ def discounts(statement: s.Statement) -> s.Statement:
         return node.rebuild(change)
 
     return statement.rebuild(change)
+
+
+def without_shared(statement: s.Statement, outline: Outline) -> s.Statement:
+    """`p_k(x) = e^{z_k(x)} / Σ_j e^{z_j(x)}`: all of it is of one x, which stands nowhere else."""
+    calls = [c for c in statement.every(s.Call) if _shared(c) is not None]
+    outer = [c for c in statement.every(s.Call) if c.word not in BUILT_IN]
+    nested = any(isinstance(a, s.Call) for c in outer for a in c.arguments)
+    if not calls or nested:
+        return statement
+    every = [c for c in s.every(outline.statements, s.Call) if _shared(c) is not None]
+    names = list(s.every(outline.statements, s.Name))
+    arguments = [_shared(c) for c in every]
+    idle = {
+        x
+        for x in set(map(_shared, calls))
+        if x is not None and names.count(x) == arguments.count(x) > 1
+    }
+    # Functions of a number are no tensors: `f(x) = g(x) h(x)`.
+    heads = {c.function for c in every if _shared(c) in idle}
+    tensors = any(_numbers_values(f) for f in heads) or any(
+        isinstance(f, s.Name) and is_capital(f.base) and f not in heads
+        for product in s.every(outline.statements, s.Product)
+        if any(isinstance(c, s.Call) and _shared(c) in idle for c in product.factors)
+        for f in product.factors
+    )
+    if not idle or not tensors:
+        return statement
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Call) and _shared(node) in idle:
+            return replace(node.function, span=node.span)
+        return node if isinstance(node, s.Name) else node.rebuild(change)
+
+    return statement.rebuild(change)
+
+
+def _shared(call: s.Call) -> s.Name | None:
+    """The x of `z_k(x)`, if it may be what everything there is of."""
+    match call:
+        case s.Call(function=function, arguments=(s.Name(sub=(), sup=()) as x,), given=None):
+            own = function.base not in BUILT_IN | PROBABILITY and not "α" <= function.base <= "ω"
+            own = own or bool(function.scripts)
+            return x if own and x.base in "xyzuv" and not x.accents else None
+    return None
+
+
+def _numbers_values(function: s.Name) -> bool:
+    """`q_{m,i}`: a function with a value for each index."""
+    return any(isinstance(i, s.Name) and i.base in COUNTING for i in function.sub)
 
 
 def without_names(statement: s.Statement, outline: Outline) -> s.Statement:

@@ -36,6 +36,8 @@ from indicial.program.sections import Part
 Make = Callable[[Part], Program]
 
 
+LAST_STEP = Name("T")
+
 WHOLE = ("it does not read", "it uses an integral")
 """What a row is left out for that may change the meaning of the others: then none of them is read."""
 
@@ -44,7 +46,7 @@ def settle(parts: list[Part], make: Make) -> list[Program]:
     """The programs of a document's parts."""
     foreign_statements: set[Statement] = set()
     stepped = {name.stem: name for part in parts for st in part.prose() for name in _stepped(st)}
-    parts = [_with_ends(part, stepped) for part in parts] if stepped else parts
+    parts = [_with_ends(part, stepped) for part in parts]
     about_tensors = [_without_foreign(part, foreign_statements) for part in parts]
     about_tensors = _without_lost_displays(about_tensors, foreign_statements)
     programs: list[Program] = []
@@ -67,9 +69,20 @@ def _stepped(statement: Statement) -> Iterator[Name]:
 
 
 def _with_ends(part: Part, stepped: Mapping[Name, Name]) -> Part:
-    """The T of `y = W h_T` is the last t, if the document has an h_t under whatever heading."""
+    """The T of `y = W h_T` is the last t, if the document has an h_t under whatever heading.
+
+    The last state of a cell, `h_T`, and those of cells that run in one direction, `\\vec h_T`, are
+    states among others, whatever else is said.
+    """
     names = [name for st in part.prose() for name in st.every(Name)]
     ends = {n.stem: n for n in names if len(n.sub) == 1 and _ends(n.sub[0])}
+    states = [n for n in ends.values() if n.base in "hc" and n.sub[0] == LAST_STEP]
+    if any(map(_directed, ends)):
+        states += [n for n in names if _directed(n) and len(n.sub) == 1]
+    labels = any(TIME in n.sub and n.base in "WUVb" for n in names)  # the t of `W_t` is no step
+    if states and not labels:
+        ends |= {n.stem: n for n in states}
+        stepped = {n.stem: replace(n, sub=(TIME,)) for n in states} | dict(stepped)
     here = {n.stem for n in names if any(map(_counts, n.sub)) and not _ends(n.sub[0])}
     found = [_numbered_by(stepped[stem], (TIME,)) for stem in ends if stem in stepped.keys() - here]
     return replace(part, statements=[*part.statements, *found], sketch=None) if found else part
@@ -77,6 +90,11 @@ def _with_ends(part: Part, stepped: Mapping[Name, Name]) -> Part:
 
 def _ends(script: Expression) -> bool:
     return isinstance(script, Name) and script.bare and script.base in LAST | {"n"}
+
+
+def _directed(name: Name) -> bool:
+    """`\\vec h`, `\\overleftarrow c`: the states of a cell that runs forward or backward."""
+    return name.base in ("h", "c", "s", "z") and bool({"vec", "cev"} & set(name.accents))
 
 
 PATIENCE, AGAIN = 200, 4

@@ -122,7 +122,7 @@ class Lowering(Reading):
         for key, opened in term.opens.items():
             family = opened.variable.family
             there = any(self._has_element(tensor, n, family) for _, tensor, n in opened.sites)
-            if there or (self.outline.document and opened.below and key in LAST):
+            if there or (self.outline.document and opened.below and key.partition("°")[0] in LAST):
                 size = self.context.classes.atom(opened.variable.size)
                 if not there:  # `y = c h_T` of prose: the last of 0..T-1
                     size = size - 1
