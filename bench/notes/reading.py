@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from indicial.notation import syntax as s
 from indicial.notation.faults import Skipped
-from indicial.notation.source import Span
+from indicial.notation.source import NOWHERE, Span
 from indicial.program import ir
 from indicial.program.explain.facts import made
 from indicial.program.messages import Message, in_order
@@ -122,6 +123,10 @@ def _add(found: Reading, program: Program, unit: Unit, counts: Callable[[Span], 
         and _unwritten(unit.target, program)
         and (not made(code, code.tensors[unit.target]) or unit.target.startswith("exponential"))
     )
+    heads = [st.left for st in program.written if isinstance(st, s.Equation)]
+    functions = {head.word for head in heads if isinstance(head, s.Call)}
+    calls = s.every(program.written, s.Call)
+    called = {c.span for c in calls if c.word in functions} - {NOWHERE}
     for expression in _expressions(unit):
         for node in expression.walk():
             if isinstance(node, ir.Read) and _unwritten(node.tensor, program):
@@ -129,6 +134,8 @@ def _add(found: Reading, program: Program, unit: Unit, counts: Callable[[Span], 
                 names += _read_by(node.tensor, program)
             if not counts(node.span):
                 continue  # a function that is written elsewhere
+            if node.span in called and isinstance(node, ir.Reduce | ir.Softmax):
+                continue  # the last operation of a function that is written elsewhere
             if unwritten and node.span == unit.span:
                 continue  # the elimination that an inverse stands for, the series of an exponential
             if isinstance(node, ir.Read):

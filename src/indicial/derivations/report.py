@@ -10,7 +10,7 @@ the same step, and a step that it has tried is not listed as open.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from indicial.derivations.scope import (
@@ -160,6 +160,7 @@ def _refutation(finding: Finding) -> Message:
     draw = ", ".join(f"{name} = {value}" for name, value in finding.draw.items())
     equation = finding.step.equation
     certain = is_derivation(equation) and not at_a_distance(equation) and not unrolled(equation)
+    certain = certain and not _shrunk(finding.draw)
     return Message(
         "error" if certain else "note",
         "step",
@@ -170,3 +171,10 @@ def _refutation(finding: Finding) -> Message:
         else "look for a lost sign, factor or transpose, or for a swapped index",
         (f"with {draw}",) if draw else (),
     )
+
+
+def _shrunk(draw: Mapping[str, str]) -> bool:
+    """Whether a weight was tried as a number beside vectors: nothing here says that it is a matrix."""
+    weights = [value for name, value in draw.items() if name[0] in "WUV"]
+    lists = any(value.startswith("[") for value in draw.values())
+    return lists and any(not value.startswith("[") for value in weights)

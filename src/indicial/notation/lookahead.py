@@ -23,6 +23,7 @@ from indicial.notation.tokens import Token, is_sign
 
 _BRACKETS = CLOSING.union(CLOSERS)
 _NESTING = ("sign", "begin", "end")
+_CONSTRAINING = frozenset({"s.t", "s.t.", "subject to"})
 _ARROWS = ("\\xrightarrow", "\\xleftarrow")
 
 
@@ -49,6 +50,8 @@ def no_equation(tokens: Sequence[Token]) -> str:
 
     ∧, ∨ and ¬ are logic unless they join comparisons, in brackets or behind a `for`.
     """
+    if any(t.kind == "text" and t.text.lower() in _CONSTRAINING for t in tokens):
+        return "it states constraints"
     if not [t for t in tokens if t.text in NO_EQUATION or t.text in _ARROWS]:
         return ""
     compares = any(depth > 0 and is_relation(token) for token, depth in with_depths(tokens))

@@ -15,9 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TypeGuard
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
+from indicial.notation.vocabulary import SPACE
 from indicial.program.doubts import indexed
 from indicial.program.names.letters import COUNTING, GROUPS, LAST, is_capital
 from indicial.program.names.naming import ACTIVATIONS, FUNCTION_LETTERS, activates, maps
@@ -30,7 +32,7 @@ from indicial.program.vectors.kinds import WEIGHTS
 from indicial.program.vectors.labels import SELDOM_MATRICES, SHORTEST_WORD, runs, spelling
 from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, in_scripts, is_ones
 
-TOP = s.Name("T")
+TOP, STEP = s.Name("T"), s.Name("t")
 OPERATORS = frozenset("πΠΦΨΓ𝒫")
 """Letters of projections and maps, before brackets."""
 
@@ -46,6 +48,16 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
     named = isinstance(right := statement.sides[-1], s.Call) and right.word in DISTRIBUTIONS
     if statement.draws and named and not _is_read(statement.left, outline):
         return "nothing here is computed from what it draws"
+    if _of_sizes(statement, outline):
+        return "it says how sizes are related"
+    if statement.draws and isinstance(right, s.Call) and right.word in PROBABILITY:
+        return "it draws from what nothing here defines"
+    if statement.relations == ("≈",) and isinstance(s.unsigned(right), s.Number):
+        return "it says about how large something is"
+    if quoted := next((n.base for n in names if n.base[0] in "\"“”«'"), ""):
+        return f"it is about the word {quoted}"
+    if any(n.base == "∂" and n.sub == (STEP,) for n in names):
+        return "it is about continuous time"
     if not {"∂", "∇"}.isdisjoint([n.base for n in names]):
         return ""  # it speaks about the others, which are read without it
     labels = in_scripts(statement) - _exponents(nodes)
@@ -106,6 +118,18 @@ def _changes(equation: s.Equation) -> bool:
     itself = replace(left, function=plain) if isinstance(left, s.Call) else plain
     marked = isinstance(left, s.Call) or not name.primes  # `h' = W h` is the next h
     return marked and any(itself in side.walk() for side in equation.sides[1:])
+
+
+def _of_sizes(equation: s.Equation, outline: Outline) -> bool:
+    """`d_k = d_v = d / H`, beside `W ∈ ℝ^{d×d_k}`."""
+    spaces = [st.domain for st in outline.statements if _is_space(st)]
+    sizes = {n for domain in spaces if domain is not None for n in domain.every(s.Name)}
+    left, right = equation.sides[0], list(s.every(equation.sides[1:], s.Name))
+    return left in sizes and bool(right) and not s.every(equation.sides[1:], s.Call)
+
+
+def _is_space(statement: s.Statement) -> TypeGuard[s.Declaration]:
+    return isinstance(statement, s.Declaration) and statement.keyword == SPACE
 
 
 def _left(equation: s.Equation, outline: Outline) -> str:
@@ -309,6 +333,8 @@ def _no_table(call: s.Call, equation: s.Equation, outline: Outline) -> str:
     if len(call.word) > 1 and key not in outline.defined and places < 2:
         return f"{key} is a function that nothing here defines"  # but `trans(c', c)` is a table
     for argument in call.arguments:
+        if isinstance(argument, s.Name) and argument.accents and is_capital(argument.base):
+            return f"{key} is a function that nothing here defines"
         letter = isinstance(argument, s.Name) and argument.bare and argument.base not in COUNTING
         if letter and argument not in numbering and len(call.arguments) > 1:
             return f"{unicode(argument)} is an argument here, and no index"

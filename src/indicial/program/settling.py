@@ -38,7 +38,7 @@ Make = Callable[[Part], Program]
 
 LAST_STEP = Name("T")
 
-WHOLE = ("it does not read", "it uses an integral")
+WHOLE = ("it does not read", "it uses an integral", "it states constraints")
 """What a row is left out for that may change the meaning of the others: then none of them is read."""
 
 
@@ -263,7 +263,8 @@ def _seen(statement: Statement) -> Declaration | None:
         return None
     if isinstance(left, Call) and not all(map(_counts, left.arguments)):
         left = left.function  # of `f_t(x)`
-    letters = {c for n in left.every(Name) for c in n.base} & live_letters(statement)
+    short = [n.base for n in left.every(Name) if len(n.base) < 4]  # not the letters of `b_{gate}`
+    letters = {c for base in short for c in base} & live_letters(statement)
     if not letters:
         return None
     return _numbered_by(left, tuple(Name(letter, span=left.span) for letter in sorted(letters)))

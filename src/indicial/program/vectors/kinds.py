@@ -336,7 +336,7 @@ class Kinds(Leaves):
                 return {NUMBER: 0, COLUMN: 1.8, ROW: 4}
             if seen.capital:
                 return {MATRIX: 1, NUMBER: 1.2, COLUMN: 3, ROW: 3 + row}
-            if seen.multiplied and not seen.most:
+            if seen.multiplied and not (seen.positions or seen.steps):
                 return {COLUMN: 0.5, NUMBER: 1.5, ROW: 0.5 + row}
             column = 1.8 if seen.letter in OFTEN_COLUMNS else 2.5
             return {NUMBER: 0, COLUMN: column, ROW: column + row}
