@@ -229,8 +229,11 @@ class BracketGrammar(NameGrammar):
             start -= 1
             words = end - start > 2 and self.tokens[start].text == "("
         else:
-            text = self.tokens[start].text
-            words = self.tokens[start].kind == "text" and text[0] + text[-1] == "()"
+            # `\\text{ (past and present)}`: one token, or several with a word of the language among them.
+            words = self.tokens[start].kind == "text" and self.tokens[start].text.endswith(")")
+            while words and start > self.i and not self.tokens[start].text.startswith("("):
+                start -= 1
+                words = self.tokens[start].kind in ("text", "key")
         if words and start > self.i:
             del self.tokens[start:end]
 

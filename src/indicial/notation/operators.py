@@ -59,6 +59,10 @@ class OperatorGrammar(BracketGrammar):
         if operator == "softmax" and self.latex and self.at("(") and self.followed():
             return self.softmax_of_brackets(token, under)
         body = self.term() if operator in TAKES_PRODUCT else self.sum()
+        if not scripted and operator in _ALSO_FUNCTIONS and isinstance(body, s.Cases):
+            values, conditions = zip(*body.branches, strict=True)
+            if not any(conditions):  # `\\min \\begin{cases} a \\\\ b \\end{cases}`
+                return s.Call(s.Name(operator, span=token.span), values, span=self.since(token))
         under = tuple(_of_all_words(one) for place in under for one in _apart(place))
         match under:
             case (s.Comparison() as first, s.Dots(), last) if upper is None:  # `min_{m=1,…,M}`

@@ -296,6 +296,7 @@ class Naming:
             script.bare
             and script.base not in WORDS
             and 1 < len(script.base) <= 4
+            and not (len(script.base) == 4 and set("aeou") & set(script.base))  # `gate`, not `btij`
             and not script.base.isdigit()
             and all(c in self.live or c.isdigit() for c in script.base)
         )
