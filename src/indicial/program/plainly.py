@@ -362,7 +362,7 @@ def _of_one(left: s.Call) -> bool:
 
 
 def _at_values(left: s.Call, right: Sequence[s.Name]) -> tuple[s.Name, ...]:
-    """The i and k of `P(y_i = k | x_i)`, `π(k | s_i)`: what numbers the right side; nothing if something else is asked."""
+    """The i and k of `P(y_i = k | x_i)`, `π(k | s_i)`: what numbers the right side; nothing if more is asked."""
     asked = [a for a in left.arguments if isinstance(a, s.Comparison) and a.operators == ("=",)]
     events = len(asked) == len(left.arguments) == 1 and left.word in PROBABILITY
     if not events and (left.given is None or left.word in PROBABILITY | BUILT_IN):

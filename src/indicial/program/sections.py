@@ -19,6 +19,7 @@ from indicial.notation.faults import Fault, Skipped
 from indicial.notation.headings import SLIDE, is_part
 from indicial.notation.printers import name_key
 from indicial.notation.vocabulary import SPACE, TOLD
+from indicial.program.conventions import function_head
 from indicial.program.lowering.places import describe
 from indicial.program.messages import IndicialError, Messages
 from indicial.program.names.gradients import abbreviated, named
@@ -70,9 +71,15 @@ class Part:
         ]
 
     def holding(self, statements: list[s.Statement], out: Sequence[Skipped] = ()) -> Part:
-        """The same with these statements alone; `out` is no longer read."""
-        skipped = [*self.skipped, *out]
-        return replace(self, statements=statements, borrowed=[], skipped=skipped, sketch=None)
+        """The same with these statements and the functions they may call; `out` is no longer read."""
+        functions = [st for st in self.borrowed if function_head(st) is not None]
+        return replace(
+            self,
+            statements=statements,
+            borrowed=functions,
+            skipped=[*self.skipped, *out],
+            sketch=None,
+        )
 
     def without(self, reasons: Mapping[int, str]) -> Part:
         """The same without the statements that have a reason not to be read, and the rest of their displays.

@@ -25,6 +25,7 @@ from indicial.notation.syntax import (
     head,
 )
 from indicial.notation.vocabulary import SEEN
+from indicial.program.conventions import usual
 from indicial.program.doubts import about, half_numbered, indexed
 from indicial.program.foreign import foreign
 from indicial.program.names.letters import COUNTING, LAST, is_capital, live_letters
@@ -47,6 +48,8 @@ def settle(parts: list[Part], make: Make) -> list[Program]:
     foreign_statements: set[Statement] = set()
     stepped = {name.stem: name for part in parts for st in part.prose() for name in _stepped(st)}
     parts = [_with_ends(part, stepped) for part in parts]
+    written = [st for part in parts for st in part.whole]
+    parts = [_with_usual(part, written) for part in parts]
     about_tensors = [_without_foreign(part, foreign_statements) for part in parts]
     about_tensors = _without_lost_displays(about_tensors, foreign_statements)
     programs: list[Program] = []
@@ -59,6 +62,12 @@ def settle(parts: list[Part], make: Make) -> list[Program]:
         unread |= {skipped.span for program in made for skipped in program.skipped}
         programs += made
     return programs
+
+
+def _with_usual(part: Part, written: list[Statement]) -> Part:
+    """The part with the functions that it calls and leaves to the reader to know."""
+    found = usual(part.prose(), written)
+    return replace(part, borrowed=[*part.borrowed, *found], sketch=None) if found else part
 
 
 def _stepped(statement: Statement) -> Iterator[Name]:
@@ -127,8 +136,9 @@ def _first(
             doubts = _too_small(program, beside, part.prose())
         if program is not None and not doubts:
             break
-        if part.borrowed:
-            part = part.holding(part.statements)  # what came before may be about something else
+        alone = part.holding(part.statements)
+        if len(alone.borrowed) < len(part.borrowed):
+            part = alone  # what came before may be about something else
             continue
         if patience < 0:
             part = part.holding([*part.statements, *apart])

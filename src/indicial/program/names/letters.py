@@ -255,7 +255,11 @@ def _letters(node: s.Expression) -> Iterator[str]:
 
 def _raised_letters(left: s.Expression) -> Iterator[str]:
     """The i of `u^i_j = v d_i`, `u^{(i)} = v d_i`: what has an index below, or brackets, is no power on a left side."""
-    if isinstance(left, s.Name) and len(left.sup) == 1 and (left.sub or isinstance(left.sup[0], s.Group)):
+    if (
+        isinstance(left, s.Name)
+        and len(left.sup) == 1
+        and (left.sub or isinstance(left.sup[0], s.Group))
+    ):
         name = index_name(s.inner(left.sup[0]))
         if name is not None and name.bare and not is_capital(name.base):
             yield name.base

@@ -189,15 +189,22 @@ class Emission:
         if not links:
             return
         (number, end), _ = links[-1]
-        factor = above.factors[number]
-        flipped = isinstance(factor, s.Transpose)
-        leaf = self.kinds.leaf(factor.body if isinstance(factor, s.Transpose) else factor)
-        if leaf is not None:
-            shape = self.kinds.shape_of(leaf)
-            position = (1 - end if flipped else end) if sum(shape) == 2 else 0
-            place = self.dimensions.place(leaf.key, position)
-            if place is not None:
-                self.dimensions.sizes[name_key(size)] = place
+        place = self._size_at(above.factors[number], end)
+        if place is not None:
+            self.dimensions.sizes[name_key(size)] = place
+
+    def _size_at(self, factor: s.Expression, end: int) -> int | None:
+        """The size of the rows or columns of a factor: `(Q W)` has the columns of W."""
+        factor = s.inner(factor)
+        if isinstance(factor, s.Transpose):
+            return self._size_at(factor.body, 1 - end)
+        if isinstance(factor, s.Product):
+            return self._size_at(factor.factors[-1 if end else 0], end)
+        leaf = self.kinds.leaf(factor)
+        if leaf is None:
+            return None
+        matrix = sum(self.kinds.shape_of(leaf)) == 2
+        return self.dimensions.place(leaf.key, end if matrix else 0)
 
     # ------------------------------------------------------------------ functions
 

@@ -1,0 +1,67 @@
+r"""Functions that notes name and leave to the reader to know.
+
+    head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V)     Attention(Q, K, V) = softmax(Q K^⊤ / √d_k) V
+    ℓ = -log exp(sim(z_i, z_j) / τ) / …                sim(u, v) = u^⊤ v / (‖u‖ ‖v‖)
+
+A text that defines one of them, under whatever heading, means its own. So it is with any function that has
+a word for a name: what one section defines, the others call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+
+from indicial.notation.parse import parse_text
+from indicial.notation.syntax import Call, Equation, Name, Statement, every
+
+_TEXTS: Mapping[tuple[str, int], str] = {
+    ("attention", 3): r"{name}(\mathbf Q, \mathbf K, \mathbf V) = "
+    r"\mathrm{{softmax}}(\mathbf Q \mathbf K^\top / \sqrt{{d_k}}) \mathbf V",
+    ("sim", 2): r"{name}(\mathbf u, \mathbf v) = "
+    r"\frac{{\mathbf u^\top \mathbf v}}{{\|\mathbf u\| \|\mathbf v\|}}",
+}
+"""By the name in small letters and the number of arguments."""
+_SHORT = {"attn": "attention", "sdpa": "attention", "cossim": "sim", "cosine": "sim"}
+
+
+def usual(statements: Sequence[Statement], written: Iterable[Statement]) -> list[Statement]:
+    """The definitions of what these statements call and do not define.
+
+    One that is `written` elsewhere in the text comes first, if it is the only one.
+    """
+    own = {head.word for head in map(function_head, statements) if head is not None}
+    elsewhere: dict[tuple[Name, int], list[Statement]] = {}
+    for statement in written:
+        if head := function_head(statement):
+            elsewhere.setdefault((head.function, len(head.arguments)), []).append(statement)
+    calls = {
+        (call.function, len(call.arguments)): None
+        for call in every(statements, Call)
+        if len(call.word) > 1 and call.word not in own and call.given is None
+    }
+    found: list[Statement] = []
+    for function, count in calls:
+        there = elsewhere.get((function, count), [])
+        known = there[0] if len(there) == 1 else None
+        if not there and function.bare:
+            known = _definition(function.base, count)
+        found += [known] if known is not None else []
+    return found
+
+
+def function_head(statement: Statement) -> Call | None:
+    """The `Attention(Q, K, V)` that an equation defines."""
+    left = statement.left if isinstance(statement, Equation) else None
+    return left if isinstance(left, Call) and len(left.word) > 1 and left.given is None else None
+
+
+@cache
+def _definition(name: str, arguments: int) -> Statement | None:
+    small = name.lower().replace("_", "").replace("-", "")
+    text = _TEXTS.get((_SHORT.get(small, small), arguments))
+    if text is None:
+        return None
+    shown = rf"\mathrm{{{name}}}"
+    (statement,) = parse_text(text.format(name=shown), "<usual>", latex=True).statements
+    return statement
