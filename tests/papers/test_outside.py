@@ -10,7 +10,7 @@ import indicial
 TEXTS = sorted(p for p in FOLDER.iterdir() if p.suffix in (".tex", ".md"))
 
 OUTSIDE = (
-    "alibi", "ddpm", "dpo", "gan", "gehring", "glove", "hyena", "infonce", "resnet",
+    "alibi", "ddpm", "dpo", "gan", "gehring", "glove", "hyena", "resnet",
     "retnet_parallel", "rope_complex", "vae", "vae_gaussian",
 )  # fmt: skip
 

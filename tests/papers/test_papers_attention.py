@@ -58,6 +58,28 @@ def test_multi_head_attention() -> None:
     agree(read("multihead"), reference)
 
 
+def test_attention_that_is_only_named() -> None:
+    def reference(v: Named) -> dict[str, Tensor]:
+        parts = zip(v["W^Q"], v["W^K"], v["W^V"], strict=True)
+        heads = [
+            scaled_dot_product_attention(v["Q"] @ q, v["K"] @ k, v["V"] @ value)
+            for q, k, value in parts
+        ]
+        return {"head": torch.stack(heads)}
+
+    agree(read("heads"), reference)
+
+
+def test_infonce() -> None:
+    def reference(v: Named) -> dict[str, Tensor]:
+        z = v["z"] / v["z"].norm(dim=1, keepdim=True)
+        scores = z @ z.T / v["τ"]
+        others = scores.masked_fill(torch.eye(len(z), dtype=torch.bool), -torch.inf)
+        return {"ℓ": others.logsumexp(1)[:, None] - scores}
+
+    agree(read("infonce"), reference)
+
+
 def test_feed_forward() -> None:
     agree(
         read("ffn"),

@@ -26,6 +26,128 @@ def readings(folder: Path, *displays: str) -> list[Reading]:
 
 
 READ: dict[str, tuple[str, dict[str, int], int]] = {
+    "vectors joined by a bar": (
+        r"f_t = \sigma(W_f \cdot [h_{t-1} \mid x_t] + b_f)",
+        {"f": 2, "W_f": 2, "h": 2, "x": 2, "b_f": 1},
+        1,
+    ),
+    "vectors joined by a circled plus": (
+        r"s_{ij} = \mathbf w^\top [\mathbf h_i \oplus \mathbf h_j] + b",
+        {"s": 2, "w": 1, "h": 2, "b": 0},
+        1,
+    ),
+    "what a matrix multiplies, joined in round brackets": (
+        r"f_t = \sigma(W_f (h_{t-1} \Vert x_t) + b_f)",
+        {"f": 2, "W_f": 2, "h": 2, "x": 2, "b_f": 1},
+        1,
+    ),
+    "a head of names that stand elsewhere": (
+        r"J(W, b; x, y) = \frac12 \sum_{i=1}^n (a_i - y_i)^2",
+        {"J": 0, "a": 1, "y": 1},
+        1,
+    ),
+    "the probability of each value": (
+        r"P(y = k \mid x) = \frac{e^{z_k}}{\sum_{j=1}^K e^{z_j}}",
+        {"P": 1, "z": 1},
+        1,
+    ),
+    "the probability of one": (
+        r"P(y = 1 \mid x) = \sigma(w^\top x + b)",
+        {"P": 0, "w": 1, "x": 1, "b": 0},
+        1,
+    ),
+    "all of one x": (
+        r"p_k(x) = \frac{\exp(z_k(x))}{\sum_{j=1}^K \exp(z_j(x))}",
+        {"p": 1, "z": 1},
+        1,
+    ),
+    "cases of even numbers": (
+        r"u_j = \begin{cases} a_j & \text{if } j \text{ is even} \\ b_j & \text{if } j \text{ is odd} \end{cases}",
+        {"u": 1, "a": 1, "b": 1},
+        0,
+    ),
+    "otherwise, in French": (
+        r"M_{ij} = \begin{cases} 0 \text{ si } i \ge j \\ c_{ij} \text{ sinon.} \end{cases}",
+        {"M": 2, "c": 2},
+        0,
+    ),
+    "the least of several rows": (
+        r"D_{i,j} = \min \begin{cases} D_{i-1,j} + 1 \\ D_{i,j-1} + 1 \\ D_{i-1,j-1} + c_{ij} \end{cases}",
+        {"D": 2, "c": 2},
+        0,
+    ),
+    "a prime behind brackets": (
+        r"\delta^{(l)} = (W^{(l+1)})' \delta^{(l+1)}",
+        {"δ": 2, "W": 3},
+        1,
+    ),
+    "a quotient element by element": (r"y = x \oslash (z + 1)", {"y": 1, "x": 1, "z": 1}, 0),
+    "a maximum in plain braces": (
+        r"f(x) = w^\top max{0, W^\top x + c} + b",
+        {"f": 0, "w": 1, "W": 2, "x": 1, "c": 1, "b": 0},
+        2,
+    ),
+    "as many as there are": (
+        r"J = -\frac1T \sum_{t=1}^T \sum_{j=1}^{|V|} y_{t,j} \log q_{t,j}",
+        {"J": 0, "y": 2, "q": 2},
+        2,
+    ),
+    "pairs below a sum": (
+        r"L = \sum_{(u,i)} w_{ui} (r_{ui} - q_{ui})^2 + \lambda (\|P\|^2 + \|Q\|^2)",
+        {"L": 0, "w": 2, "r": 2, "q": 2, "λ": 0, "P": 2, "Q": 2},
+        6,
+    ),
+    "a condition behind a colon": (
+        r"c_k = \frac{1}{n_k} \sum_{i: y_i = k} x_i",
+        {"c": 1, "n": 1, "y": 1, "x": 1},
+        1,
+    ),
+    "a window around a place": (
+        r"r_i = \sum_{-c \le j \le c, j \ne 0} x_{i+j}",
+        {"r": 1, "x": 1},
+        1,
+    ),
+    "pairs in an order": (r"J = \sum_{1 \le i < j \le n} a_{ij}", {"J": 0, "a": 2}, 2),
+    "what stands behind a matrix": (
+        r"\hat Y = X \beta + \epsilon",
+        {"Y\u0302": 1, "X": 2, "β": 1, "ε": 1},
+        1,
+    ),
+    "the last states of both directions": (
+        r"h_f = [\overrightarrow{h}_T ; \overleftarrow{h}_1]",
+        {"h_f": 1, "h⃗": 2, "h⃖": 2},
+        0,
+    ),
+    "a range behind the value": (
+        r"\mathbf c_t = \tanh(\mathbf x_t \mathbf W_c) \in [-1, 1]^2",
+        {"c": 2, "x": 2, "W_c": 2},
+        1,
+    ),
+    "shown on a slide": (
+        r"\visible<2->{w_i^\top v_j + b_i = \alert{\log X_{ij}}}",
+        {"w": 2, "v": 2, "b": 1, "X": 2},
+        1,
+    ),
+    "brackets of a factor": (
+        r"L = \sum_j \sum_k \gamma_{jk}[\log \alpha_k + \log \sigma_k]",
+        {"L": 0, "γ": 2, "α": 1, "σ": 1},
+        2,
+    ),
+    "heads beside one another": (
+        r"M = \bigl[\text{head}_1 \;\|\; \cdots \;\|\; \text{head}_A\bigr] \mathbf W^O",
+        {"M": 2, "head": 3, "W^O": 2},
+        1,
+    ),
+    "attention as everyone knows it": (
+        r"\text{head}_i = \text{Attention}(Q W_i^Q, K W_i^K, V W_i^V)",
+        {"head": 3, "Q": 2, "K": 2, "V": 2, "W^Q": 3, "W^K": 3, "W^V": 3},
+        3,
+    ),
+    "a step above, places below": (
+        r"J^{(t)}(\theta) = -\sum_{j=1}^V y_{t,j} \log q_{t,j}",
+        {"J": 1, "y": 2, "q": 2},
+        1,
+    ),
     "a derivative of elements, with the index that both have once": (
         r"\frac{\partial u_k}{\partial v_{kj}} = q_j",
         {"∂u/∂v": 2, "q": 1},
@@ -855,6 +977,15 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
 }
 
 OUTSIDE: dict[str, tuple[str, str]] = {
+    "a draw from what nothing gives": (r"y_t \sim p(y \mid \theta_t)", "draws"),
+    "a problem with constraints": (
+        r"\mathbf w^\top \mathbf q = c \quad \text{s.t.} \quad \sum_i w_i = 1",
+        "constraints",
+    ),
+    "about how large": (r"z_t^{(i)} \approx 0", "how large"),
+    "a rate in time": (r"\partial_t h_b = A_{bc} h_c", "continuous time"),
+    "a word in quotes": (r's = z_{\text{"cat"}}', "word"),
+    "functions of a number": (r"f(x) = g(x) h(x)", "argument"),
     "a case that binds a letter": (
         r"u_j = \begin{cases} a_k & \text{if } j = 2k \\ b_k & \text{if } j = 2k + 1 \end{cases}",
         "one of its cases is about k",

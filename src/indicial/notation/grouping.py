@@ -50,8 +50,7 @@ def without_idle_braces(tokens: list[Token]) -> list[Token]:
             start = opened.pop()
             free = start == 0 or i == start + 2 or _ends_nothing(tokens[start - 1])
             operator = i == start + 2 and is_sign(tokens[start + 1], "+-·*/⊙")  # `t{-}1`
-            scripted = start > 0 and is_sign(tokens[start - 1], "_^")
-            if operator and not scripted and token.text == "}":
+            if operator and start > 0 and _ends_nothing(tokens[start - 1]) and token.text == "}":
                 dropped |= {start, i}
             if start in related and free and (tokens[start].text, token.text) == ("{", "}"):
                 dropped |= {start, i}

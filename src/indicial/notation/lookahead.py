@@ -114,10 +114,9 @@ def holds_condition(tokens: Sequence[Token], start: int) -> bool:
 
 def holds_value(tokens: Sequence[Token], start: int, functions: Container[str]) -> bool:
     """Whether the bracket that opens at `start` holds a function's value, which is no index: `[ln x]`."""
-    depth = 0
-    for token in tokens[start:]:
-        depth += nesting(token)
-        if depth == 0:
+    for position in range(start, len(tokens)):
+        token = tokens[position]
+        if token.text == "]":
             return False
         if token.kind == "word" and token.text in functions:
             return True

@@ -25,35 +25,53 @@ _TEXTS: Mapping[tuple[str, int], str] = {
 _SHORT = {"attn": "attention", "sdpa": "attention", "cossim": "sim", "cosine": "sim"}
 
 
-def usual(statements: Sequence[Statement], written: Iterable[Statement]) -> list[Statement]:
+Functions = Mapping[tuple[Name, int], Sequence[Statement]]
+"""The definitions of a text, by the function and the number of its arguments."""
+
+
+def defined(statements: Iterable[Statement]) -> Functions:
+    """The functions that have a word for a name."""
+    found: dict[tuple[Name, int], list[Statement]] = {}
+    for statement in statements:
+        if head := function_head(statement):
+            found.setdefault((head.function, len(head.arguments)), []).append(statement)
+    return found
+
+
+def usual(statements: Sequence[Statement], written: Functions) -> list[Statement]:
     """The definitions of what these statements call and do not define.
 
     One that is `written` elsewhere in the text comes first, if it is the only one.
     """
-    own = {head.word for head in map(function_head, statements) if head is not None}
-    elsewhere: dict[tuple[Name, int], list[Statement]] = {}
-    for statement in written:
-        if head := function_head(statement):
-            elsewhere.setdefault((head.function, len(head.arguments)), []).append(statement)
     calls = {
         (call.function, len(call.arguments)): None
         for call in every(statements, Call)
-        if len(call.word) > 1 and call.word not in own and call.given is None
+        if _is_named(call.function) and call.given is None
     }
+    if not calls:
+        return []
+    own = {head.word for head in map(function_head, statements) if head is not None}
     found: list[Statement] = []
     for function, count in calls:
-        there = elsewhere.get((function, count), [])
+        there = written.get((function, count), [])
         known = there[0] if len(there) == 1 else None
         if not there and function.bare:
             known = _definition(function.base, count)
-        found += [known] if known is not None else []
+        found += [known] if known is not None and function.base not in own else []
     return found
 
 
 def function_head(statement: Statement) -> Call | None:
     """The `Attention(Q, K, V)` that an equation defines."""
     left = statement.left if isinstance(statement, Equation) else None
-    return left if isinstance(left, Call) and len(left.word) > 1 and left.given is None else None
+    named = isinstance(left, Call) and _is_named(left.function) and left.given is None
+    return left if isinstance(left, Call) and named else None
+
+
+def _is_named(function: Name) -> bool:
+    """A word, or a letter with its parameters, `h_θ`: one function throughout a text."""
+    parameters = [i.base for i in function.sub if isinstance(i, Name)]
+    return len(function.base) > 1 or any("α" <= base <= "ω" for base in parameters)
 
 
 @cache

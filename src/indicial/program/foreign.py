@@ -15,11 +15,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TypeGuard
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
-from indicial.notation.vocabulary import SPACE
 from indicial.program.doubts import indexed
 from indicial.program.names.letters import COUNTING, GROUPS, LAST, is_capital
 from indicial.program.names.naming import ACTIVATIONS, FUNCTION_LETTERS, activates, maps
@@ -48,17 +46,19 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
     named = isinstance(right := statement.sides[-1], s.Call) and right.word in DISTRIBUTIONS
     if statement.draws and named and not _is_read(statement.left, outline):
         return "nothing here is computed from what it draws"
-    if _of_sizes(statement, outline):
+    if outline.spaces and _of_sizes(statement, outline):
         return "it says how sizes are related"
-    if statement.draws and isinstance(right, s.Call) and right.word in PROBABILITY:
+    asked = right.arguments if isinstance(right, s.Call) and right.word in PROBABILITY else ()
+    if statement.draws and asked and statement.left not in asked:  # `y_t ~ p(y | θ_t)`
         return "it draws from what nothing here defines"
     if statement.relations == ("≈",) and isinstance(s.unsigned(right), s.Number):
         return "it says about how large something is"
-    if quoted := next((n.base for n in names if n.base[0] in "\"“”«'"), ""):
-        return f"it is about the word {quoted}"
-    if any(n.base == "∂" and n.sub == (STEP,) for n in names):
+    bases = [n.base for n in names]
+    if quoted := [base for base in bases if base[0] in "\"“”«'"]:
+        return f"it is about the word {quoted[0]}"
+    if "∂" in bases and [n for n in names if n.base == "∂" and n.sub == (STEP,)]:
         return "it is about continuous time"
-    if not {"∂", "∇"}.isdisjoint([n.base for n in names]):
+    if not {"∂", "∇"}.isdisjoint(bases):
         return ""  # it speaks about the others, which are read without it
     labels = in_scripts(statement) - _exponents(nodes)
     for node in nodes:
@@ -122,14 +122,9 @@ def _changes(equation: s.Equation) -> bool:
 
 def _of_sizes(equation: s.Equation, outline: Outline) -> bool:
     """`d_k = d_v = d / H`, beside `W ∈ ℝ^{d×d_k}`."""
-    spaces = [st.domain for st in outline.statements if _is_space(st)]
-    sizes = {n for domain in spaces if domain is not None for n in domain.every(s.Name)}
-    left, right = equation.sides[0], list(s.every(equation.sides[1:], s.Name))
-    return left in sizes and bool(right) and not s.every(equation.sides[1:], s.Call)
-
-
-def _is_space(statement: s.Statement) -> TypeGuard[s.Declaration]:
-    return isinstance(statement, s.Declaration) and statement.keyword == SPACE
+    if outline.spaces.isdisjoint(equation.sides[:-1]) or equation.every(s.Call):
+        return False
+    return bool(s.every(equation.sides[1:], s.Name))
 
 
 def _left(equation: s.Equation, outline: Outline) -> str:

@@ -30,9 +30,9 @@ TIME = s.Name("t")
 
 def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
     """A statement of prose, as it is meant; `sketch` is of all that stand with it."""
-    shared = without_shared(by_steps(statement, sketch), sketch)
+    shared = without_shared(one_size(by_steps(statement, sketch), sketch), sketch)
     named = without_arguments(without_names(shared, sketch), sketch)
-    meant = gated(stepping(discounts(exponentials(named, sketch))))
+    meant = gated(stepping(discounts(exponentials(below(named), sketch))))
     return summed(bound_apart(reaching(by_number(at_time(meant)))), prose=True)
 
 
@@ -185,6 +185,23 @@ def stepping(statement: s.Statement) -> s.Statement:
     return statement.rebuild(change)
 
 
+def below(statement: s.Statement) -> s.Statement:
+    """`J^{(t)} = -Σ_j y_{t,j} ln ŷ_{t,j}`: what stands below on the right is `J_t`."""
+    left = statement.left if isinstance(statement, s.Equation) else None
+    if not isinstance(statement, s.Equation) or not isinstance(left, s.Name) or left.sub:
+        return statement
+    letter = (
+        s.inner(left.sup[0]) if len(left.sup) == 1 and isinstance(left.sup[0], s.Group) else None
+    )
+    right = s.every(statement.sides[1:], s.Name)
+    if letter is None or not is_lone(letter) or any(n.sup == left.sup for n in right):
+        return statement
+    if not any(letter in n.sub for n in right):
+        return statement
+    name = replace(left, sub=(letter,), sup=())
+    return replace(statement, sides=(name, *statement.sides[1:]))
+
+
 def discounts(statement: s.Statement) -> s.Statement:
     """The `1 - β^k` of an optimiser, whatever else has a k above it: nobody numbers discounts there."""
     if not any(n.sup and "α" <= n.base <= "ω" for n in statement.every(s.Name)):
@@ -204,12 +221,41 @@ def discounts(statement: s.Statement) -> s.Statement:
     return statement.rebuild(change)
 
 
+def one_size(statement: s.Statement, outline: Outline) -> s.Statement:
+    """`Σ_{k=1}^{2N} z_k`, where N stands in 2N alone: as many as there are of z, whatever they call it."""
+    ends = [r.upper for r in statement.every(s.Reduction) if isinstance(r.upper, s.Product)]
+    doubled = {end.factors[1]: end for end in ends if _is_multiple(end)}
+    if not doubled:
+        return statement
+    every = list(s.every(outline.statements, s.Name))
+    whole = {end for name, end in doubled.items() if every.count(name) == _count(end, outline)}
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Product) and node in whole:
+            return replace(node.factors[1], span=node.span)
+        return node if isinstance(node, s.Name) else node.rebuild(change)
+
+    return statement.rebuild(change) if whole else statement
+
+
+def _is_multiple(node: s.Product) -> bool:
+    """`2N`."""
+    match node.factors:
+        case (s.Number(), s.Name(base=base) as name):
+            return name.bare and is_capital(base)
+    return False
+
+
+def _count(product: s.Product, outline: Outline) -> int:
+    return s.every(outline.statements, s.Product).count(product)
+
+
 def without_shared(statement: s.Statement, outline: Outline) -> s.Statement:
     """`p_k(x) = e^{z_k(x)} / Σ_j e^{z_j(x)}`: all of it is of one x, which stands nowhere else."""
-    calls = [c for c in statement.every(s.Call) if _shared(c) is not None]
-    outer = [c for c in statement.every(s.Call) if c.word not in BUILT_IN]
-    nested = any(isinstance(a, s.Call) for c in outer for a in c.arguments)
-    if not calls or nested:
+    calls = [c for c in statement.every(s.Call) if c.word not in BUILT_IN or c.function.scripts]
+    if not any(map(_shared, calls)) or any(
+        isinstance(a, s.Call) for c in calls for a in c.arguments
+    ):
         return statement
     every = [c for c in s.every(outline.statements, s.Call) if _shared(c) is not None]
     names = list(s.every(outline.statements, s.Name))

@@ -25,7 +25,7 @@ from indicial.notation.syntax import (
     head,
 )
 from indicial.notation.vocabulary import SEEN
-from indicial.program.conventions import usual
+from indicial.program.conventions import Functions, defined, usual
 from indicial.program.doubts import about, half_numbered, indexed
 from indicial.program.foreign import foreign
 from indicial.program.names.letters import COUNTING, LAST, is_capital, live_letters
@@ -48,8 +48,8 @@ def settle(parts: list[Part], make: Make) -> list[Program]:
     foreign_statements: set[Statement] = set()
     stepped = {name.stem: name for part in parts for st in part.prose() for name in _stepped(st)}
     parts = [_with_ends(part, stepped) for part in parts]
-    written = [st for part in parts for st in part.whole]
-    parts = [_with_usual(part, written) for part in parts]
+    functions = defined(st for part in parts for st in part.statements)
+    parts = [_with_usual(part, functions) for part in parts]
     about_tensors = [_without_foreign(part, foreign_statements) for part in parts]
     about_tensors = _without_lost_displays(about_tensors, foreign_statements)
     programs: list[Program] = []
@@ -64,9 +64,9 @@ def settle(parts: list[Part], make: Make) -> list[Program]:
     return programs
 
 
-def _with_usual(part: Part, written: list[Statement]) -> Part:
+def _with_usual(part: Part, functions: Functions) -> Part:
     """The part with the functions that it calls and leaves to the reader to know."""
-    found = usual(part.prose(), written)
+    found = usual(part.prose(), functions)
     return replace(part, borrowed=[*part.borrowed, *found], sketch=None) if found else part
 
 

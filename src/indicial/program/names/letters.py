@@ -261,7 +261,7 @@ def _raised_letters(left: s.Expression) -> Iterator[str]:
         and (left.sub or isinstance(left.sup[0], s.Group))
     ):
         name = index_name(s.inner(left.sup[0]))
-        if name is not None and name.bare and not is_capital(name.base):
+        if name is not None and name.bare and name.base in COUNTING:  # not the f of `x_t^f`
             yield name.base
 
 

@@ -89,8 +89,15 @@ class Declared:
             doubtful = dict.fromkeys((NUMBER, COLUMN, ROW, MATRIX), 6.0)
             self.kinds.declared.setdefault(key, doubtful | costs)
         rank = sum(next(iter(costs)))
-        if rank and not leaf.use.reference.items and self._has_elements(leaf, rank):
+        written = len(leaf.use.reference.items)
+        if rank and not written and self._has_elements(leaf, rank):
             self.kinds.total[leaf.key] = rank
+        elif (
+            rank and written and self._most(leaf) == written + rank
+        ):  # `x_t ∈ ℝ^d` beside `x_{t,i}`
+            for other in self._names:
+                if other.key == leaf.key or other.key in self._accented(leaf):
+                    self.kinds.total[other.key] = written + rank
         open_ = [size for size in found if size != ONE]
         if self._has_rows(leaf, open_):
             self.kinds.declared[leaf.key] = {ROW: 0.0, COLUMN: 0.2}
@@ -151,6 +158,12 @@ class Declared:
             and (rank > 1 or base.font != "bold")
             and (rank > 1 or not any(n.base in self.kinds.steps for n in s.every(items, s.Name)))
             for base, items in scripted
+        )
+
+    def _most(self, leaf: Leaf) -> int:
+        """How many indices a name has where it has most."""
+        return max(
+            (len(u.use.reference.items) for u in self._names if u.key == leaf.key), default=0
         )
 
     def _has_rows(self, leaf: Leaf, sizes: list[s.Expression]) -> bool:

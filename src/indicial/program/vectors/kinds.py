@@ -97,6 +97,8 @@ class Seen:
     what it multiplies, as those of `R_{info} C_{info}`, or is one of many sizes, `B · H · K`."""
     told: set[str] = field(default_factory=set)
     """What sentences say that it is."""
+    normed: bool = False
+    """It stands between double bars: `‖P‖` is no number's."""
     multiplied: bool = False
     """It stands right behind a capital: the β of `X β`, and not the λ of `λ X`."""
     biases: bool = False
@@ -189,6 +191,9 @@ class Kinds(Leaves):
             for turned in side.every(s.Transpose):
                 if seen := self._seen(s.inner(turned.body)):
                     seen.transposed = True
+            for norm in side.every(s.Norm):
+                if seen := self._seen(s.inner(norm.body)):
+                    seen.normed = True
             for call in side.every(s.Call):
                 if call.word == "abs" and (seen := self._seen(call.arguments[0])):
                     seen.figure = True  # `|V|` counts a set
@@ -290,6 +295,8 @@ class Kinds(Leaves):
         seen = self.seen[variable]
         row = 0.0 if rows else 3.0
         found = self._by_letter(variable, seen, rows, row)
+        if seen.normed and seen.capital and NUMBER in found:
+            found = found | {NUMBER: found[NUMBER] + 2}
         if len(seen.told) != 1:
             return found
         (word,) = seen.told

@@ -149,7 +149,8 @@ def _takes_values(call: s.Call) -> bool:
     known = call.word in BUILT_IN | MATRIX_FUNCTIONS
     factors = (f for a in call.arguments for n in a.every(s.Product) for f in n.factors)
     weighs = any(isinstance(f, s.Name) and is_capital(_letter(f)) for f in factors)
-    return call.given is None and (known or activates(call) or weighs)
+    norms = any(a.every(s.Norm) for a in call.arguments)
+    return call.given is None and (known or activates(call) or weighs or norms)
 
 
 def _indexed(statements: Iterable[s.Statement]) -> Iterator[str]:
