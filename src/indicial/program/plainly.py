@@ -348,8 +348,9 @@ def _of_elements(left: s.Call, outline: Outline) -> s.Name | None:
         """`f(x) = softmax(z)`, `L(θ | y) = Σ_i y_i ln h_i`: x is read elsewhere, and y by its elements."""
         if not isinstance(argument, s.Name):
             return False
-        if argument.sub:
-            return set(argument.sub) <= set(function.sub) and argument in right
+        if argument.sub:  # the y_i of `L_i(θ, y_i)`, and not the t_{out} of `h_{out}(t_{out})`
+            own = set(argument.sub) <= set(function.sub) and argument.base not in COUNTING
+            return own and argument in right
         if (argument.base, argument.accents) in elements:
             return True
         known = argument.accents or argument.base in COUNTING
