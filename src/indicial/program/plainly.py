@@ -16,8 +16,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from indicial.notation import syntax as s
-from indicial.program.foreign import COUNTING, opaque
-from indicial.program.names.letters import index_name, is_capital, is_lone, shifted
+from indicial.program.foreign import opaque
+from indicial.program.names.letters import COUNTING, index_name, is_capital, is_lone, shifted
 from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
@@ -227,7 +227,7 @@ def one_size(statement: s.Statement, outline: Outline) -> s.Statement:
     doubled = {end.factors[1]: end for end in ends if _is_multiple(end)}
     if not doubled:
         return statement
-    every = list(s.every(outline.statements, s.Name))
+    every: list[s.Expression] = list(s.every(outline.statements, s.Name))
     whole = {end for name, end in doubled.items() if every.count(name) == _count(end, outline)}
 
     def change(node: s.Expression) -> s.Expression:
@@ -370,23 +370,17 @@ def by_number(statement: s.Statement) -> s.Statement:
     bases = {(word.base, word.accents) for word in words}
     right = list(s.every(statement.sides[1:], s.Name))
     held = {n for n in right if index_name(n) is not None}
+    named: s.Name | None = left.function if _of_one(left) else None
+    places = _at_values(left, right)
     if left.given is not None and all(map(is_lone, held_words)) and _only_number(left, right):
-        sub = tuple(
+        places = tuple(
             n for n in held_words if isinstance(n, s.Name)
         )  # `p(o | c) = exp(u_o^⊤ v_c) / …`
+    if places:
         own = (replace(i, font="roman") if isinstance(i, s.Name) else i for i in left.function.sub)
-        name = replace(left.function, sub=(*own, *sub), span=left.span)
-        return replace(statement, sides=(name, *statement.sides[1:]))
-    if _of_one(left):
-        return replace(
-            statement, sides=(replace(left.function, span=left.span), *statement.sides[1:])
-        )
-    if places := _at_values(left, right):
-        own = tuple(
-            replace(i, font="roman") if isinstance(i, s.Name) else i for i in left.function.sub
-        )
-        name = replace(left.function, sub=(*own, *places), span=left.span)
-        return replace(statement, sides=(name, *statement.sides[1:]))
+        named = replace(left.function, sub=(*own, *places))
+    if named is not None:
+        return replace(statement, sides=(replace(named, span=left.span), *statement.sides[1:]))
     whole = len(words) == len(held_words) and len(bases) == 1
     if not whole or left.word not in PROBABILITY or not all(n in held for n in letters):
         return statement

@@ -264,7 +264,7 @@ def _with_last(term: s.Expression, running: s.Reduction) -> s.Expression:
     return running
 
 
-def _left_free(node: s.Expression) -> set[str]:
+def _left_free(node: s.Node) -> set[str]:
     """The letters below names, or in brackets above them, that no Σ in there runs over."""
     if isinstance(node, s.Name):
         return set(_numbers(node))
