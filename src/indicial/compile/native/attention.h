@@ -28,10 +28,10 @@ static struct head head_of(const struct call *call, int number, long item) {
 
 static inline long least(long a, long b) { return a < b ? a : b; }
 
-/* As many columns as whole panels have; both products and rows of weights are filled up to them. */
+/* As many columns as whole panels have: what is packed is filled up to them. */
 static inline long whole(const struct call *call, long n) {
   const long panel = call->products->panel;
-  return padded((n + panel - 1) / panel * panel);
+  return (n + panel - 1) / panel * panel;
 }
 
 /* c[m,n] = a[m,k] b[first…first+k,n], where b was packed with `all` rows. */
@@ -85,7 +85,7 @@ static void attend(const struct call *call, long item, real *scratch) {
   call->products->pack(values, v.at, n, e, v.row, 1);
   for (long first = 0; first < m; first += BLOCK) {
     const long rows = least(BLOCK, m - first), seen = sizes[CAUSAL] ? least(n, first + rows) : n;
-    const long row = whole(call, n);
+    const long row = padded(whole(call, n));
     real tops[BLOCK], sums[BLOCK];
     fetch_next(call, item, 0, m, first, d);
     fetch_next(call, item, 1, n, first, d);
@@ -116,7 +116,7 @@ static void attend_back(const struct call *call, long item, real *scratch) {
   const struct head dk = head_of(call, 8, item), dv = head_of(call, 9, item);
   const real scale = *(const real *)call->tensors[3];
   const real *total = head_of(call, 5, item).at;
-  const long row = whole(call, m);
+  const long row = padded(whole(call, m));
   real *queries = scratch, *slopes = queries + packed_size(call, d, m);
   real *by_query = slopes + packed_size(call, e, m), *by_slope = by_query + packed_size(call, m, d);
   real *some = by_slope + packed_size(call, m, e), *shift = some + packed_size(call, BLOCK, d);
@@ -168,7 +168,7 @@ static void part(const struct call *call, const real *w, long first, long last) 
   (void)w;
   const int64_t *sizes = call->sizes;
   const long m = sizes[QUERIES], n = sizes[KEYS], d = sizes[WIDTH], e = sizes[OUTPUTS];
-  const long most = whole(call, m > n ? m : n);
+  const long most = padded(whole(call, m > n ? m : n));
   const long packed = packed_size(call, most, d) + packed_size(call, most, e) +
                       packed_size(call, d, most) + packed_size(call, e, most);
   const long need = packed + packed_size(call, BLOCK, d) + (3 * BLOCK + 1) * most;
