@@ -33,8 +33,11 @@ def test_short_rows(name: str, shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("biased", [False, True])
 @pytest.mark.parametrize("asked", [False, True])
-def test_linear_maps_side_by_side(asked: bool, biased: bool) -> None:
+def test_linear_maps_side_by_side(
+    asked: bool, biased: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Together where the operand has a gradient, apart where it has none: the same numbers."""
+    monkeypatch.setattr(quick, "LARGE", 0)
     x, weights, bias = drawn(2, 5, 4).detach().requires_grad_(asked), drawn(6, 4), drawn(6)
     leaves = [weights, *([bias] if biased else []), *([x] if asked else [])]
     found = quick.quickly_linears(x, [1, 2, 3], weights, bias if biased else None)
@@ -56,7 +59,10 @@ def test_parts_that_lie_side_by_side_are_not_copied() -> None:
 
 @pytest.mark.parametrize("biased", [False, True])
 @pytest.mark.parametrize("shape", [(4,), (2, 4), (2, 3, 4)])
-def test_a_network_with_a_relu(shape: tuple[int, ...], biased: bool) -> None:
+def test_a_network_with_a_relu(
+    shape: tuple[int, ...], biased: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quick, "LARGE", 0)
     x, first, second = drawn(*shape, 5), [drawn(6, 5)], [drawn(3, 6).cos()]
     if biased:
         first, second = [*first, drawn(6)], [*second, drawn(3)]

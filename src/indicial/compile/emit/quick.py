@@ -164,15 +164,24 @@ def plainly(*tensors: Tensor) -> bool:
     return followed(*tensors)
 
 
+LARGE = 1 << 20
+"""From so many numbers on, memory that is not taken is worth a function of Python."""
+
+
 def quickly_linears(
     x: Tensor, widths: list[int], W: Tensor, b: Tensor | None = None
 ) -> Sequence[Tensor]:
     """`linears`, whose gradients are not copied side by side where they lie so."""
     given = [t for t in (x, W, b) if t is not None]
-    if not x.requires_grad or x.dim() < 3 or plainly(*given):
+    if not x.requires_grad or x.dim() < 3 or plainly(*given) or _outputs(x, W) < LARGE:
         return linears(x, widths, W, b)
     found: Sequence[Tensor] = _Linears.apply(x, W, b, widths)  # type: ignore[no-untyped-call]
     return found
+
+
+def _outputs(x: Tensor, W: Tensor) -> int:
+    """How many numbers a linear map gives."""
+    return math.prod(x.shape[:-1]) * len(W)
 
 
 class _Linears(torch.autograd.Function):
@@ -214,7 +223,7 @@ def side_by_side(parts: Sequence[Tensor]) -> Tensor:
 
 def quick_relu_network(x: Tensor, first: list[Tensor], second: list[Tensor]) -> Tensor:
     """`relu_network`, whose gradient is also computed in the memory of the map's."""
-    if not torch.is_grad_enabled() or plainly(x, *first, *second):
+    if not torch.is_grad_enabled() or plainly(x, *first, *second) or _outputs(x, first[0]) < LARGE:
         return relu_network(x, first, second)
     (W, b), (U, c) = ((*own, None)[:2] for own in (first, second))
     found: Tensor = _ReluNetwork.apply(x, W, b, U, c)  # type: ignore[no-untyped-call]
