@@ -256,6 +256,17 @@ def test_damaged_tokens_are_made_anew(here: Path) -> None:
     assert np.array_equal(prepare_data(["a.txt"]).train.tokens, first.train.tokens)
 
 
+def test_a_list_of_short_texts_has_more_tokens_than_a_running_one() -> None:
+    assert [Cut().vocabulary(n) for n in (150_000, 1_000_000, 2_000_000)] == [1024, 2048, 4096]
+    assert Cut().vocabulary(1_000_000, 250) == 2048 and Cut().vocabulary(1_000_000, 251) == 4096
+    rng = np.random.default_rng(0)
+    words = [f"{n:x}" for n in rng.integers(16**4, 16**6, 9_000)]
+    write("a.txt", "".join(f"{' '.join(words[n : n + 9])}\n" for n in range(0, len(words), 9)))
+    ways = ("file", "lines")
+    found = [prepare_data(["a.txt"], cut=Cut(0), documents=d).tokenizer.size for d in ways]
+    assert found == [512, 1024]
+
+
 def test_another_process_gets_the_same() -> None:
     data = prepare_data([write("a.txt", TEXT)], documents="lines", tokens="bpe", cache=Path("c1"))
     code = (
