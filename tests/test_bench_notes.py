@@ -142,7 +142,18 @@ def test_the_labels_of_the_project_are_sound() -> None:
 
 def test_the_notes_that_are_kept_here_fit_their_labels() -> None:
     every = displays.displays(labels.FOLDER)
-    kept = ("public", "wild", "fresh", "stretches", "unseen", "afresh", "further")
+    kept = (
+        "public",
+        "wild",
+        "fresh",
+        "stretches",
+        "unseen",
+        "afresh",
+        "further",
+        "chapters",
+        "online",
+        "mixture",
+    )
     known = [label for name in kept for label in labels.read_set(name)]
     assert labels.check(known, every) == []
     assert {label.key for label in known} == {display.key for display in every}
@@ -289,7 +300,19 @@ def test_batches_are_handed_out_and_the_agreement_is_told(
 
 
 @pytest.mark.parametrize(
-    "kept", ["public", "wild", "fresh", "stretches", "unseen", "afresh", "further"]
+    "kept",
+    [
+        "public",
+        "wild",
+        "fresh",
+        "stretches",
+        "unseen",
+        "afresh",
+        "further",
+        "chapters",
+        "online",
+        "mixture",
+    ],
 )
 def test_notes_that_are_kept_here_need_no_folder(
     kept: str,

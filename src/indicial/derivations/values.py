@@ -436,6 +436,8 @@ class Evaluation:
             return self._body(key, [self.value(a, env) for a in node.arguments])
         if key in ("P", "p", "Pr", "𝒩", "N") and not (name.sub and self.scope.rules.get(key)):
             raise Unread(f"{key} is a probability")
+        if key == "E":
+            raise Unread("it may hold an expectation")
         if self._factor(node) is not None:
             inside = node.arguments[0]
             names = s.values(inside) if name.sub else inside.walk()  # `y_k (δ_{km} - p_m)`

@@ -23,10 +23,10 @@ from typing import TypeGuard
 from indicial.notation import syntax as s
 from indicial.notation.conditions import ConditionGrammar
 from indicial.notation.faults import Refusal
-from indicial.notation.lookahead import holds_condition, holds_value
+from indicial.notation.lookahead import holds_condition, holds_value, nesting
 from indicial.notation.names import spread
 from indicial.notation.operators import EXPECTED, without_fraction_brackets
-from indicial.notation.tokens import Token
+from indicial.notation.tokens import Token, is_sign
 from indicial.notation.vocabulary import FUNCTIONS
 
 _FACTOR_KINDS = frozenset({"letter", "word", "sigma", "text", "number", "command", "begin"})
@@ -274,7 +274,7 @@ class ExpressionParser(ConditionGrammar):
         letter = len(name.base) == 1 and name.base not in _TAKE_BRACKETS
         ends = (self.rooted or (letter and token is self.below)) and self.peek().space
         self.rooted = False
-        if self.at("(") and not ends:
+        if self.at("(") and not ends and not (name.sub and self.element_follows()):
             call = self.call(name, token)
             if self.latex and name.base in _MATRICES and len(call.arguments) == 1:
                 (joined,) = call.arguments
@@ -287,6 +287,17 @@ class ExpressionParser(ConditionGrammar):
             if self.starts_factor(following) and (not bracket or name.base in _BRACKETED_FUNCTIONS):
                 return s.Call(name, (self.angle(name),), span=self.since(token))
         return self.postfix(name, token)
+
+    def element_follows(self) -> bool:
+        """Whether the bracket here is an element, and no argument: the `(x^{(p)})_i` of `w_{ij} (x^{(p)})_i`."""
+        if not self.latex or not self.is_name(self.tokens[self.i + 1]) or not self.ahead("^", 2):
+            return False
+        depth = 0
+        for position in range(self.i, len(self.tokens) - 1):
+            depth += nesting(self.tokens[position])
+            if depth == 0:
+                return is_sign(self.tokens[position + 1], "_")
+        return False
 
     def angle(self, function: s.Name) -> s.Expression:
         r"""What a function without brackets is of: the next factor; for `\cos m\theta`, `\sin\omega t` an angle."""
@@ -361,8 +372,8 @@ class ExpressionParser(ConditionGrammar):
                 items = self.script()
                 if isinstance(base, s.Norm) and base.order is None and len(items) == 1:
                     base = s.Norm(base.body, items[0], span=self.since(token))
-                elif isinstance(base, s.Group) and base.bracket == "[" and _plain(base.body):
-                    # `[\\mathbf X]_{i,j}` is an element of X, and a second one is a factor.
+                elif isinstance(base, s.Group) and _whole(base.body, base.bracket):
+                    # `[\\mathbf X]_{i,j}`, `(x^{(p)})_j` is an element of X, and a second one is a factor.
                     base = replace(base.body, sub=items, span=self.since(token))
                     element = True
                 elif items:
@@ -411,5 +422,8 @@ def _of_capitals(node: s.Expression) -> bool:
     return all(isinstance(f, s.Name) and len(f.base) == 1 and f.base.isupper() for f in factors)
 
 
-def _plain(node: s.Expression) -> TypeGuard[s.Name]:
-    return isinstance(node, s.Name) and not (node.sub or node.sup)
+def _whole(node: s.Expression, bracket: str) -> TypeGuard[s.Name]:
+    """A name that has no place yet; in round brackets one with something above it."""
+    if not isinstance(node, s.Name) or node.sub:
+        return False
+    return bool(node.sup) if bracket == "(" else not node.sup

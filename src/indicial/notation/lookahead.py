@@ -177,6 +177,8 @@ def without_words(tokens: list[Token]) -> list[Token]:
 
 def _aside(tokens: list[Token]) -> int:
     r"""Where words begin that say something beside an equation: `a = b \quad \text{rank by } a`."""
+    if not [t for t in tokens if t.kind == "text"] or not [t for t in tokens if t.kind == "quad"]:
+        return len(tokens)
     related = [i for i, t in enumerate(tokens) if is_relation(t)]
     for i, (token, depth) in enumerate(with_depths(tokens)):
         words = related and related[-1] < i and i + 1 < len(tokens) and tokens[i + 1].kind == "text"
@@ -316,6 +318,8 @@ def _head(tokens: Sequence[Token], opener: int) -> str:
 
 def with_commas(tokens: Sequence[Token]) -> list[Token]:
     """`\\{0 … N-1\\}` is `\\{0, …, N-1\\}`."""
+    if not [token for token in tokens if token.text == "…"]:
+        return list(tokens)
     found: list[Token] = []
     openers: list[str] = []
     for i, token in enumerate(tokens):

@@ -58,7 +58,7 @@ def usual_word(word: str) -> str:
     >>> usual_word("Sigmoid"), usual_word("LayerNorm"), usual_word("Key")
     ('σ', 'layernorm', 'Key')
     """
-    return _USUAL_WORDS.get(word.lower(), word)
+    return "layernorm" if word == "LN" else _USUAL_WORDS.get(word.lower(), word)
 
 
 _COUNTS = frozenset({"TP", "FP", "TN", "FN"})
@@ -123,7 +123,7 @@ SIGN_COMMANDS = {
     "\\ne": "≠", "\\neq": "≠", "\\lt": "<", "\\gt": ">", "\\approx": "≈", "\\simeq": "≈",
     "\\cong": "≈", "\\equiv": "=", "\\coloneqq": "=", "\\triangleq": "=", "\\leftarrow": "=",
     "\\gets": "=", "\\doteq": "=", "\\in": "∈", "\\notin": "∉", "\\sim": "~",
-    "\\cdot": "·", "\\times": "·", "\\ast": "*", "\\odot": "⊙", "\\circ": "⊙", "\\otimes": "⊗",
+    "\\cdot": "·", "\\times": "·", "\\ast": "*", "\\odot": "⊙", "\\circ": "⊙", "\\circledcirc": "⊙", "\\otimes": "⊗",
     "\\top": "⊤", "\\intercal": "⊤", "\\dots": "…", "\\ldots": "…", "\\cdots": "…",
     "\\dotsc": "…", "\\dotso": "…", "\\dotsb": "…", "\\vdots": "…", "\\ddots": "…", "\\infty": "∞", "\\mid": "mid",
     "\\vert": "|", "\\|": "‖", "\\Vert": "‖", "\\lvert": "|(", "\\rvert": "|)", "\\lVert": "‖(",

@@ -465,6 +465,8 @@ def _atom(call: s.Call) -> bool:
     if len(call.arguments) != 1:
         return False
     only = call.arguments[0]
+    if isinstance(only, s.Call) and only.word not in BUILT_IN:
+        return _atom(only)  # not `S (α (I - k k^⊤))`
     return isinstance(only, s.Name | s.Index | s.Call) or (
         isinstance(only, s.Number) and call.given is None
     )

@@ -124,6 +124,8 @@ def notion(node: s.Node, outline: Outline) -> str:
             return "it takes a power of a matrix"
         case s.Name(sup=(s.Name() as letter,)) if _numbered_above(node, letter, outline):
             return f"{unicode(node)} may be a power, or {node.base} for each {letter.base}"
+        case s.Name(sup=(s.TupleLiteral(items=items),)) if any(_counts(i, outline) for i in items):
+            return f"{unicode(node)} has letters above that may be indices"
         case s.Name(sub=(s.Name() as word,)) if _half_indices(word, outline):
             return f"{unicode(node)} has letters below that may be indices"
         case s.Product(factors=factors) if pair := _meeting(factors, outline):
@@ -151,6 +153,11 @@ def _in_words(branch: tuple[s.Expression, s.Expression | None]) -> bool:
         and not s.is_condition(condition)
         and any(isinstance(n, s.Name) and len(n.base) > 1 for n in s.factors(condition))
     )
+
+
+def _counts(item: s.Expression, outline: Outline) -> bool:
+    """The p of `x^{(p,3)}`, if a Σ runs over it or it is an index elsewhere."""
+    return isinstance(item, s.Name) and item.bare and item.base in outline.naming.live
 
 
 def _of_an_event(call: s.Call) -> bool:
