@@ -93,7 +93,7 @@ def _section(race: Race, why: str) -> Section:
         section.lines.append(Line("transformer", size, name, mine, theirs, ratio, note=why))
     fastest = min(peers, key=race.median)
     value = race.ratio(fastest, OURS).median if here else None
-    section.verdicts.append(Verdict("transformer", f"fastest: {fastest}", value, 1.0, note=why))
+    section.verdicts.append(Verdict("transformer", f"fastest: {fastest}", value, 1.05, note=why))
     return section
 
 
