@@ -292,12 +292,13 @@ class ExpressionParser(ConditionGrammar):
         """Whether the bracket here is an element, and no argument: the `(x^{(p)})_i` of `w_{ij} (x^{(p)})_i`."""
         if not self.latex or not self.is_name(self.tokens[self.i + 1]) or not self.ahead("^", 2):
             return False
-        depth = 0
-        for position in range(self.i, len(self.tokens) - 1):
-            depth += nesting(self.tokens[position])
+        depth, end = 0, self.i + 3
+        while end < len(self.tokens) - 2:
+            depth += nesting(self.tokens[end])
+            end += 1
             if depth == 0:
-                return is_sign(self.tokens[position + 1], "_")
-        return False
+                break
+        return is_sign(self.tokens[end], ")") and is_sign(self.tokens[end + 1], "_")
 
     def angle(self, function: s.Name) -> s.Expression:
         r"""What a function without brackets is of: the next factor; for `\cos m\theta`, `\sin\omega t` an angle."""
