@@ -140,21 +140,24 @@ def test_the_labels_of_the_project_are_sound() -> None:
         assert label.names or label.maybe or label.kind != "tensor", label.key
 
 
+KEPT = (
+    "public",
+    "wild",
+    "fresh",
+    "stretches",
+    "unseen",
+    "afresh",
+    "further",
+    "chapters",
+    "online",
+    "mixture",
+)
+"""The sets whose displays stand in folders of the same names."""
+
+
 def test_the_notes_that_are_kept_here_fit_their_labels() -> None:
     every = displays.displays(labels.FOLDER)
-    kept = (
-        "public",
-        "wild",
-        "fresh",
-        "stretches",
-        "unseen",
-        "afresh",
-        "further",
-        "chapters",
-        "online",
-        "mixture",
-    )
-    known = [label for name in kept for label in labels.read_set(name)]
+    known = [label for name in KEPT for label in labels.read_set(name)]
     assert labels.check(known, every) == []
     assert {label.key for label in known} == {display.key for display in every}
 
@@ -299,21 +302,7 @@ def test_batches_are_handed_out_and_the_agreement_is_told(
     assert "2 of 2 displays are labelled alike" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "kept",
-    [
-        "public",
-        "wild",
-        "fresh",
-        "stretches",
-        "unseen",
-        "afresh",
-        "further",
-        "chapters",
-        "online",
-        "mixture",
-    ],
-)
+@pytest.mark.parametrize("kept", KEPT)
 def test_notes_that_are_kept_here_need_no_folder(
     kept: str,
     tmp_path: Path,

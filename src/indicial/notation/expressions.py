@@ -23,7 +23,7 @@ from typing import TypeGuard
 from indicial.notation import syntax as s
 from indicial.notation.conditions import ConditionGrammar
 from indicial.notation.faults import Refusal
-from indicial.notation.lookahead import holds_condition, holds_value, nesting
+from indicial.notation.lookahead import MATRICES, holds_condition, holds_value, nesting
 from indicial.notation.names import spread
 from indicial.notation.operators import EXPECTED, without_fraction_brackets
 from indicial.notation.tokens import Token, is_sign
@@ -38,7 +38,6 @@ _BRACKETED_FUNCTIONS = frozenset({"tanh", "exp", "ln", "log", "cos", "sin", "sqr
 _INDEXABLE = (s.Name, s.Call, s.Index, s.Transpose, s.Reduction)
 _NO_INDICES = FUNCTION_NAMES - {"floor", "sqrt", "abs", "sign"}
 """Functions whose value is no index."""
-_MATRICES = frozenset("WUV")
 _LISTING = frozenset({"concat", "Concat", "CONCAT", "concatenate", "cat"})
 _TAKE_BRACKETS = FUNCTION_NAMES | frozenset("fgφψ")
 """Names of one letter among them are functions, also where they stand below a slash."""
@@ -276,7 +275,7 @@ class ExpressionParser(ConditionGrammar):
         self.rooted = False
         if self.at("(") and not ends and not (name.sub and self.element_follows()):
             call = self.call(name, token)
-            if self.latex and name.base in _MATRICES and len(call.arguments) == 1:
+            if self.latex and name.base in MATRICES and len(call.arguments) == 1:
                 (joined,) = call.arguments
                 if isinstance(joined, s.Join):  # `W(h; x)`
                     return s.Product((name, s.Group(joined, "[", span=joined.span)), span=call.span)
@@ -313,7 +312,7 @@ class ExpressionParser(ConditionGrammar):
         self.i += 1
         self.bars.append("call")
         arguments = () if self.at(")") else self.items((")", "|", "mid"))
-        letter = len(function.base) == 1 and function.base not in _MATRICES
+        letter = len(function.base) == 1 and function.base not in MATRICES
         if self.latex and (letter or function.base in _LISTING):
             arguments = tuple(
                 one for a in arguments for one in (a.parts if isinstance(a, s.Join) else (a,))

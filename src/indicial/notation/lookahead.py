@@ -260,7 +260,8 @@ def _numbers(inner: Token, following: Token) -> bool:
 
 
 _SEPARATORS = frozenset({"‖", "|", "mid", "⊕"})
-_MATRICES = frozenset("WUV")
+MATRICES = frozenset("WUV")
+"""Letters whose brackets hold what they multiply."""
 _RANDOM = frozenset({"E", "P", "p", "H", "I", "Pr", "Var", "Cov", "D"})
 """What a bar in brackets behind them conditions or compares: `E[x | y]`, `D[p ‖ q]`."""
 
@@ -294,7 +295,7 @@ def _separate(tokens: list[Token], opener: int, bars: list[int]) -> None:
     if text == "[" and head not in _RANDOM:
         joins = all(_joins(*tokens[i - 1 : i + 2]) for i in bars)
     else:
-        joins = text == "(" and head in _MATRICES and [tokens[i].text for i in bars] == ["‖"]
+        joins = text == "(" and head in MATRICES and [tokens[i].text for i in bars] == ["‖"]
     double = [i for i in bars if tokens[i].text == "‖"]
     if not joins and (len(double) != 1 or text in ("{", "\\{")):
         return

@@ -202,7 +202,7 @@ def sizes_named(outline: Outline, statements: Iterable[s.Statement]) -> dict[str
                     result.setdefault(key, name)
             if isinstance(node, s.Reduction):
                 ends = [] if node.upper is None else _ends(outline, node.upper)
-                for end in (*ends, *_around(outline, node, statement)):
+                for end in (*ends, *_around(node, statement)):
                     if name_key(end) not in taken:
                         result.setdefault(name_key(end), end)
     for key, (_, span) in outline.sizes.items():
@@ -230,13 +230,12 @@ def _ends(outline: Outline, upper: s.Expression) -> list[s.Name]:
     return [upper] if index_name(upper) is not None or (named and is_letter(upper.base)) else []
 
 
-def _around(outline: Outline, node: s.Reduction, statement: s.Statement) -> list[s.Name]:
+def _around(node: s.Reduction, statement: s.Statement) -> list[s.Name]:
     """The c of `Σ_{-c ≤ j ≤ c}`, the n of `Σ_{1 ≤ i < j ≤ n}`."""
     chains = [u.operands for u in node.under if isinstance(u, s.Comparison) and len(u.operands) > 2]
-    sides = [s.inner(side) for first, *_, last in chains for side in (first, last)]
-    ends = {side.body if isinstance(side, s.Negative) else side for side in sides}
+    ends = [s.unsigned(s.inner(side)) for first, *_, last in chains for side in (first, last)]
     indices = {i for name in statement.every(s.Name) for i in name.sub}
-    return [end for end in ends - indices if isinstance(end, s.Name) and index_name(end)]
+    return [e for e in ends if isinstance(e, s.Name) and index_name(e) and e not in indices]
 
 
 def _unraised(outline: Outline, name: s.Name) -> s.Name:
