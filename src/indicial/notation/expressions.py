@@ -310,7 +310,8 @@ class ExpressionParser(ConditionGrammar):
     def call(self, function: s.Name, token: Token) -> s.Call:
         """`f(a, b)`, `P(a | b, …)`: the bracket stands here."""
         self.i += 1
-        self.bars.append("call")
+        # Nothing is given in `ln(1 + μ |x|)`.
+        self.bars.append("(" if function.base in FUNCTIONS else "call")
         arguments = () if self.at(")") else self.items((")", "|", "mid"))
         letter = len(function.base) == 1 and function.base not in MATRICES
         if self.latex and (letter or function.base in _LISTING):

@@ -79,7 +79,7 @@ class _Printer(Typesetter):
         rows = listed and len(sides) > 2 and sum(map(len, sides)) > WIDE
         text = sides[0]
         for number, (relation, side) in enumerate(zip(node.relations, sides[1:], strict=True)):
-            sign = self.surface.signs[relation]
+            sign = self.surface.signs.get(relation, relation)
             if self.latex and listed and (rows or not number):
                 sign = f"&{sign}"
             joint = " " if text else ""
@@ -112,7 +112,7 @@ class _Printer(Typesetter):
         keyword = "" if node.keyword == SPACE else self.word(node.keyword + " ")
         text = keyword + ", ".join(self.show(item) for item in node.items)
         if node.domain is not None:
-            text += f" {self.surface.signs['∈']} {self.show(node.domain)}"
+            text += f" {self.surface.signs.get('∈', '∈')} {self.show(node.domain)}"
         if node.value is not None:
             text += f" = {self.show(node.value)}"
         return text

@@ -168,11 +168,11 @@ NO_EQUATION = {
 
 LATEX_SIGNS = {
     "≤": "\\le", "≥": "\\ge", "≠": "\\neq", "≈": "\\approx", "~": "\\sim", "∈": "\\in",
-    "∉": "\\notin", "=": "=", "<": "<", ">": ">", "+=": "+=", "-=": "-=",
+    "∉": "\\notin",
 }  # fmt: skip
+"""The relations that LaTeX spells otherwise; `=` and `:` it does not."""
 ASCII_SIGNS = {
-    "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~=", "~": "~", "∈": "in", "∉": "notin",
-    "=": "=", "<": "<", ">": ">", "+=": "+=", "-=": "-=",
+    "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~=", "∈": "in", "∉": "notin",
 }  # fmt: skip
 
 MARKS = {

@@ -157,8 +157,7 @@ def _is_bold(node: s.Expression) -> bool:
     """A small bold letter, or a function of one."""
     if isinstance(node, s.Call) and len(node.arguments) == 1 and node.word in BUILT_IN:
         node = node.arguments[0]
-    whole = isinstance(node, s.Name) and node.font == "bold" and not is_capital(node.base)
-    return whole and isinstance(node, s.Name) and len(node.ends) < 2  # `∂y/∂x` is a matrix
+    return isinstance(node, s.Name) and node.font == "bold" and not is_capital(node.base)
 
 
 def stepping(statement: s.Statement) -> s.Statement:

@@ -81,6 +81,14 @@ class Part:
             sketch=None,
         )
 
+    def rewritten(self, meant: Mapping[int, s.Statement]) -> Part:
+        """The same with other statements in the place of some, by their identity."""
+        home = {id(meant[key]): block for key, block in self.home.items() if key in meant}
+        statements = [meant.get(id(st), st) for st in self.statements]
+        borrowed = [meant.get(id(st), st) for st in self.borrowed]
+        home = {**self.home, **home}
+        return replace(self, statements=statements, borrowed=borrowed, sketch=None, home=home)
+
     def without(self, reasons: Mapping[int, str]) -> Part:
         """The same without the statements that have a reason not to be read, and the rest of their displays.
 
@@ -234,7 +242,7 @@ def _told_apart(blocks: list[Block]) -> list[Block]:
         for block in blocks
     ]
     prose = [st for block in blocks if not block.strict for st in block.statements]
-    prose = abbreviated([by_elements(statement) for statement in named(prose)])
+    prose = abbreviated([by_elements(named(statement)) for statement in prose])
     strict = [st for block in blocks if block.strict for st in block.statements]
     live = set[str]().union(*map(live_letters, strict))
     apart = iter(lettered(worded(prose), live))

@@ -26,7 +26,7 @@ from indicial.notation.syntax import (
 )
 from indicial.notation.vocabulary import SEEN
 from indicial.program.conventions import Functions, defined, usual
-from indicial.program.doubts import about, half_numbered, indexed
+from indicial.program.doubts import about, half_numbered, indexed, unreasoned
 from indicial.program.foreign import foreign
 from indicial.program.names.letters import COUNTING, LAST, is_capital, live_letters
 from indicial.program.names.sorting import says_what
@@ -46,6 +46,7 @@ WHOLE = ("it does not read", "it uses an integral", "it states constraints")
 def settle(parts: list[Part], make: Make) -> list[Program]:
     """The programs of a document's parts."""
     foreign_statements: set[Statement] = set()
+    parts = [_with_plain_scripts(part) for part in parts]
     stepped = {name.stem: name for part in parts for st in part.prose() for name in _stepped(st)}
     parts = [_with_ends(part, stepped) for part in parts]
     functions = defined(st for part in parts for st in part.statements)
@@ -75,6 +76,34 @@ def _stepped(statement: Statement) -> Iterator[Name]:
     for name in statement.every(Name):
         if name.sub == (TIME,) and not is_capital(name.base):
             yield name
+
+
+def _with_plain_scripts(part: Part) -> Part:
+    """`\\mathrm f_{\\mathrm t}` beside `c_t` is `f_t`, and `h_{T_x}` is `h_T`, if no other T ends anything."""
+    names = [n for st in part.prose() for n in st.every(Name) if n.sub]
+    scripts = [i for n in names for i in n.sub if isinstance(i, Name)]
+    italic = {i.base for i in scripts if not i.font} & COUNTING
+    upright = {i for i in scripts if i.font == "roman" and i.bare and i.base in italic}
+    last = {i for n in names if not is_capital(n.base) for i in n.sub if _ends_one_text(i)}
+    ends = last if len(last) == 1 and LAST_STEP not in scripts else set()
+    if not upright and not ends:
+        return part
+
+    def change(node: Expression) -> Expression:
+        if isinstance(node, Name) and node in upright:
+            return replace(node, font="")
+        if isinstance(node, Name) and node in ends:
+            return replace(LAST_STEP, span=node.span)
+        return node.rebuild(change)
+
+    return part.rewritten({id(st): st.rebuild(change) for st in part.prose()})
+
+
+def _ends_one_text(script: Expression) -> bool:
+    """The `T_x` and `Tx` of `h_{T_x}`: as many steps as x has."""
+    if not isinstance(script, Name) or script.sup or script.accents:
+        return False
+    return script.base == "Tx" or (script.base == LAST_STEP.base and len(script.sub) == 1)
 
 
 def _with_ends(part: Part, stepped: Mapping[Name, Name]) -> Part:
@@ -185,6 +214,9 @@ def _attempt(part: Part, make: Make) -> tuple[Program | None, list[tuple[str, li
         for key, span in program.analysis.outline.labels_taken:
             guessed = [st for st in prose if span.within(st.span) and not indexed(st)]
             doubts += [(f"nothing says what the {key} numbers", guessed)] if guessed else []
+        tensors, sketch = program.analysis.code.tensors, part.outline()
+        reasons = [(unreasoned(st, sketch, tensors), st) for st in prose]
+        doubts += [(reason, [st]) for reason, st in reasons if reason]
         return program, doubts
     except Exception:
         # Whatever an author writes, the other displays of the document are read.
@@ -236,9 +268,7 @@ def _without_foreign(part: Part, found: set[Statement]) -> Part:
     sketch = part.outline()
     plain = {id(old): plainly(new, sketch) for old, new in zip(own, with_steps(own), strict=True)}
     if any(id(new) != old for old, new in plain.items()):
-        home = {id(plain[key]): block for key, block in part.home.items() if key in plain}
-        statements = [plain.get(id(s), s) for s in part.statements]
-        part = replace(part, statements=statements, sketch=None, home={**part.home, **home})
+        part = part.rewritten(plain)
         own = part.holding(part.statements).prose()
     sketch = part.outline()
     reasons = {

@@ -374,7 +374,9 @@ class Typesetter:
         text = self.show(node.operands[0], INTERVAL)
         for sign, operand in zip(node.operators, node.operands[1:], strict=True):
             blank = "" if self.compact and sign in "=<>" else " "
-            text += f"{blank}{self.surface.signs[sign]}{blank}{self.show(operand, INTERVAL)}"
+            text += (
+                f"{blank}{self.surface.signs.get(sign, sign)}{blank}{self.show(operand, INTERVAL)}"
+            )
         return text
 
     def cases(self, node: s.Cases) -> str:

@@ -17,7 +17,6 @@ from indicial.notation.signs import (
     LATEX_LETTERS,
     LATEX_SIGNS,
     NAME_COMMANDS,
-    RELATIONS,
     SCRIPT_LETTERS,
 )
 from indicial.notation.vocabulary import FUNCTIONS, REDUCTIONS
@@ -28,6 +27,7 @@ class Surface:
     """The signs of one way of writing."""
 
     signs: dict[str, str]
+    """The relations that are spelt otherwise than in Unicode."""
     operators: dict[str, str]
     numbers: dict[str, str]
     hadamard: str
@@ -44,7 +44,6 @@ class Surface:
     """For keys: every word as it is, even where a parser would read it otherwise."""
 
 
-_UNICODE_SIGNS = {sign: sign for sign in RELATIONS.values()}
 _SIGMAS = {"sum": "Σ", "prod": "∏"}
 _COMMANDS = {
     "sum": "\\sum", "prod": "\\prod", "max": "\\max", "min": "\\min",
@@ -54,8 +53,8 @@ _COMMANDS = {
 }  # fmt: skip
 
 ASCII = Surface(ASCII_SIGNS, {}, {"∞": "inf"}, ".*", "*", "\\top", "|", "...", "||", ascii=True)
-UNICODE = Surface(_UNICODE_SIGNS, _SIGMAS, {}, "⊙", "·", "⊤", "|", "…", "‖", pretty=True)
-KEY = Surface(_UNICODE_SIGNS, _SIGMAS, {}, "⊙", "·", "⊤", "|", "…", "‖", pretty=True, key=True)
+UNICODE = Surface({}, _SIGMAS, {}, "⊙", "·", "⊤", "|", "…", "‖", pretty=True)
+KEY = Surface({}, _SIGMAS, {}, "⊙", "·", "⊤", "|", "…", "‖", pretty=True, key=True)
 LATEX = Surface(
     LATEX_SIGNS, _COMMANDS, {"∞": "\\infty"}, "\\odot", "\\cdot", "\\top", "\\mid", "\\dots", "",
     latex=True,

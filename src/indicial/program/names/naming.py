@@ -44,8 +44,9 @@ ACTIVATIONS = frozenset(
 def activates(call: s.Call) -> bool:
     """`f(…)`; `σ_h(W x + b)` and `σ_h(c_t)` too, but not `σ_i (x - μ)`."""
     name = call.function
-    if len(call.arguments) == 1 and name.base in "ahs" and isinstance(call.arguments[0], s.Add):
-        return name.bare and maps(call.arguments[0])  # `a(W x + b)`
+    inside = call.arguments[0] if len(call.arguments) == 1 else None
+    if name.base in "ahs" and inside is not None and (name.primes or isinstance(inside, s.Add)):
+        return not (name.scripts or name.accents) and maps(inside)  # `a(W x + b)`, `s'(W h)`
     if len(call.arguments) != 1 or name.base != "σ" or not name.sub:
         return name.base in FUNCTION_LETTERS or name.base in ACTIVATIONS
     return isinstance(call.arguments[0], s.Name | s.Index) or maps(call.arguments[0])

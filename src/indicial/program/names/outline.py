@@ -17,7 +17,6 @@ from operator import is_
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key, unicode
 from indicial.notation.source import Span
-from indicial.notation.vocabulary import SPACE
 from indicial.program.names.letters import index_name
 from indicial.program.names.naming import Reference
 from indicial.program.names.uses import Uses
@@ -92,6 +91,8 @@ class Outline(Uses):
     """Letters that people count with, taken as names of one element because nothing binds them."""
     tests: list[s.Equation] = field(default_factory=list)
     """Equations whose left side is no name: they define nothing and can only be tested."""
+    spaces: frozenset[s.Expression] = frozenset()
+    """The sizes that are declared: the n and d of `x ∈ ℝ^{n×d}`."""
     document: bool = False
     statements: tuple[s.Statement, ...] = ()
     """All of them, as they were given."""
@@ -116,13 +117,6 @@ class Outline(Uses):
             for left in lefts
             if isinstance(left, s.Call | s.Index)
         )
-
-    @cached_property
-    def spaces(self) -> frozenset[s.Expression]:
-        """The sizes that are declared: the n and d of `x ∈ ℝ^{n×d}`."""
-        said = [st for st in self.statements if isinstance(st, s.Declaration)]
-        domains = [st.domain for st in said if st.keyword == SPACE and st.domain is not None]
-        return frozenset(s.every(domains, s.Name))
 
     def define(self, definition: Definition) -> None:
         self.definitions.append(definition)

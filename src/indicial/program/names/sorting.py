@@ -42,9 +42,12 @@ from indicial.program.names.uses import (
 
 def outline(statements: Iterable[s.Statement], messages: Messages, document: bool) -> Outline:
     """Sorts statements; what cannot be placed becomes a message."""
-    seen, statements = parted(statements)
+    every = list(statements)
+    seen, statements = parted(every)
     before = len(messages.items)
     result = Outline(Naming([*statements, *seen]), document=document, statements=statements)
+    said = [st for st in every if isinstance(st, s.Declaration) and st.keyword == SPACE]
+    result.spaces = frozenset(s.every([st.domain for st in said if st.domain], s.Name))
     survey([*statements, *seen], result)
     for statement in statements:
         if isinstance(statement, s.Declaration):

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
+from indicial.notation.vocabulary import SPACE
 from indicial.program.messages import Messages
 from indicial.program.names.letters import (
     index_name,
@@ -54,6 +55,8 @@ def changed(statement: s.Statement, change: Change) -> s.Statement:
         return statement.rebuild(change)
     if isinstance(statement, s.Claim):
         return statement.rebuild(lambda sides: sides.rebuild(change), keep=("tolerance", "guard"))
+    if isinstance(statement, s.Declaration) and statement.keyword == SPACE:
+        return replace(statement, items=tuple(map(change, statement.items)))
     return statement
 
 
