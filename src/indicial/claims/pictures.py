@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -129,8 +130,6 @@ class Picture:
         save_figure(self.figure(), path)
 
     def _repr_png_(self) -> bytes:
-        from io import BytesIO
-
         made = BytesIO()
         self.figure().savefig(made, format="png", dpi=110)
         return made.getvalue()

@@ -37,7 +37,9 @@ from indicial.program.meaning.arrays import InterpretError, stored_shape, writes
 from indicial.program.meaning.interpret import interpret
 from indicial.program.meaning.sample import extent_value, work
 from indicial.program.messages import IndicialError
+from indicial.program.moving import Unmovable
 from indicial.program.names.outline import NORMAL, UNIFORM
+from indicial.program.rewrite import tensors_read
 
 if TYPE_CHECKING:
     import numpy as np
@@ -231,7 +233,6 @@ class Stage:
 
     def __init__(self, code: Code, want: tuple[str, ...]) -> None:
         from indicial.compile.schedule.schedule import needed
-        from indicial.program.rewrite import tensors_read
 
         self.code = code
         self.want = want
@@ -384,7 +385,6 @@ class Slope:
 def slope(code: Code, above: str, below: str, name: str) -> Slope:
     """The derivative of one tensor by another."""
     from indicial.compile.passes.adjoint import adjoint
-    from indicial.program.moving import Unmovable
 
     upper, lower = code.tensors[above], code.tensors[below]
     axes: list[Axis] = []
@@ -416,7 +416,6 @@ def slope(code: Code, above: str, below: str, name: str) -> Slope:
 
 def _depends(code: Code, above: str, below: str) -> bool:
     from indicial.compile.schedule.schedule import needed
-    from indicial.program.rewrite import tensors_read
 
     statements: list[Statement] = needed(code, [above])
     return below in tensors_read(statements)

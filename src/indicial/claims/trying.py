@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from indicial import library
 from indicial.claims.costs import is_about_costs, is_about_sizes, try_costs
-from indicial.claims.verdict import UNTRIED, Verdict
+from indicial.claims.verdict import UNTRIED, Verdict, claimed
 from indicial.library.loading import load
 from indicial.program.explain.facts import tied_sizes
 from indicial.program.ir import Code, Test
@@ -100,7 +100,6 @@ def _on_draws(
     from indicial.claims.shrink import corners
     from indicial.claims.statistics import try_statistics
     from indicial.claims.values import try_values
-    from indicial.claims.verdict import claimed
 
     code = replace(code, sizes={n: sizes.get(n, value) for n, value in code.sizes.items()})
     about = claimed(code, test)

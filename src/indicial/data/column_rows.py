@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from json import dumps
 from pathlib import Path
 from typing import Any
 
@@ -126,8 +127,6 @@ class Columns:
 
 
 def save_codings(folder: Path, codings: Mapping[str, Coding]) -> None:
-    from json import dumps
-
     inputs = {name: coding.to_json() for name, coding in codings.items()}
     write_text(folder / FILE, dumps({"format": FORMAT, "inputs": inputs}) + "\n")
 

@@ -208,10 +208,7 @@ def _held(folder: Path, name: str, coding: Coding, shape: list[int]) -> Held:
     values = opened("values", coding.dtype)
     assert values is not None
     return Held(
-        coding,
-        values.reshape(-1, *shape),
-        opened("starts", np.int64),
-        opened("shared", np.int32),
+        coding, values.reshape(-1, *shape), opened("starts", np.int64), opened("shared", np.int32)
     )
 
 

@@ -256,10 +256,7 @@ class Paged(Table):
 
 
 def looked_up(
-    slots: Sequence[Slot],
-    what: Sequence[Any],
-    columns: Mapping[str, str],
-    documents: str = "auto",
+    slots: Sequence[Slot], what: Sequence[Any], columns: Mapping[str, str], documents: str = "auto"
 ) -> tuple[list[Any], dict[str, str]]:
     """The data of equations that choose a page: questions with their pages, and what each input reads.
 

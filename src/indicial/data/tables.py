@@ -31,6 +31,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from indicial.data import treebanks
 from indicial.data.documents import FIELD_MOST, OVER, File, kind_of, lines_of, separator, twice_in
 from indicial.data.sources import missing
@@ -247,8 +249,6 @@ class Arrays(Table):
 
     def _read(self) -> dict[str, Any]:
         """The arrays, once it is known that they fit: a small packed file may say it is huge."""
-        import numpy as np
-
         if not zipfile.is_zipfile(self.file.path):
             # As it is used, so that nothing is reserved that is not there.
             with warnings.catch_warnings():

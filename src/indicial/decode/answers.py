@@ -17,7 +17,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,9 +35,7 @@ from indicial.program.messages import IndicialError
 from indicial.tasks.forms import SEQUENCE, Form, form_of
 from indicial.tasks.predictions import Prediction
 from indicial.tasks.scoring import likeliest
-
-if TYPE_CHECKING:
-    from indicial.training.run import Run
+from indicial.training.run import Run
 
 TOGETHER = 32
 """Rows that are answered side by side."""
@@ -136,8 +134,6 @@ class Answerer:
 
     @staticmethod
     def of(run: str | os.PathLike[str] | Run, checkpoint: str = "best") -> Answerer:
-        from indicial.training.run import Run
-
         run = Run.open(run)
         module = run.module(checkpoint)
         columns = run.description.data.get("columns", {})
@@ -292,10 +288,7 @@ class Answerer:
     # ------------------------------------------------------------------ labels, places, numbers
 
     def _computed(
-        self,
-        rows: Sequence[int],
-        inputs: dict[str, torch.Tensor],
-        lengths: dict[str, torch.Tensor],
+        self, rows: Sequence[int], inputs: dict[str, torch.Tensor], lengths: dict[str, torch.Tensor]
     ) -> list[list[Answer]]:
         """What is likeliest in each place, or numbers as they are computed."""
         form = self.form

@@ -17,17 +17,15 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import torch
+
+from indicial.compile.module.module import ProgramModule
 from indicial.data.tokenizers import Tokenizer
 from indicial.program.messages import IndicialError
 from indicial.tasks.predictions import Prediction, prediction
-
-if TYPE_CHECKING:
-    import torch
-
-    from indicial.compile.module.module import ProgramModule
-    from indicial.training.run import Run
+from indicial.training.run import Run
 
 BLANK = re.compile(r"_{3,}")
 SWEEPS = 5
@@ -66,8 +64,6 @@ def fill(
     checkpoint: str = "best",
 ) -> Filled:
     """The text with its blanks, `___`, filled by a run that was trained for it."""
-    from indicial.training.run import Run
-
     run = Run.open(model)
     if run.description.task != "blank":
         raise IndicialError(
@@ -155,8 +151,6 @@ class _Asked:
 
     def distributions(self, places: Sequence[int]) -> dict[int, torch.Tensor]:
         """P at each of these places, with blanks there if the model reads blanks."""
-        import torch
-
         given = torch.tensor([self.tokens])
         where = torch.zeros(given.shape, dtype=torch.bool)
         where[0, list(places)] = True

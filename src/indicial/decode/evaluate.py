@@ -380,11 +380,7 @@ def task_on(data: Data, run: Run, module: ProgramModule, context: int | None) ->
 
 
 def measured(
-    task: Language,
-    module: ProgramModule,
-    stride: int,
-    progress: Progress | None,
-    each: Each | None,
+    task: Language, module: ProgramModule, stride: int, progress: Progress | None, each: Each | None
 ) -> Scores:
     """Every token once; `progress` and `each` are told on the way."""
     nats, count, done = 0.0, 0, 0

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -34,9 +34,7 @@ from indicial.program.messages import IndicialError
 from indicial.tasks.forms import Form, form_of
 from indicial.tasks.predictions import Measure, sharing
 from indicial.tasks.retrieval import Towers, reduced
-
-if TYPE_CHECKING:
-    from indicial.training.run import Run
+from indicial.training.run import Run
 
 TOGETHER = 32
 """Questions or pages that are taken side by side."""

@@ -20,7 +20,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -31,9 +31,7 @@ from indicial.decode.lookup import Librarian
 from indicial.decode.settings import Decoding
 from indicial.decode.text import Speaker
 from indicial.program.messages import IndicialError
-
-if TYPE_CHECKING:
-    from indicial.training.run import Run
+from indicial.training.run import Run
 
 LONGEST = 32
 """Tokens of an answer."""
@@ -271,8 +269,6 @@ def ask(
 
 def trained_on(run: Run, columns: Mapping[str, str]) -> Together | None:
     """What a run has read, and the run that it began from, where these files are still there."""
-    from indicial.training.run import Run
-
     names: list[str] = []
     said = run.description.settings
     while True:

@@ -23,16 +23,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from indicial.compile.module.module import ProgramModule
 from indicial.data.tokenizers import MARK, Tokenizer
 from indicial.decode.settings import Chooser, Continuation, Decoding, Repeat, normalised, repeats
 from indicial.decode.tokens import Row, Sampling, generate_tokens, started, stream
 from indicial.decode.walker import Walker
 from indicial.program.messages import IndicialError
+from indicial.training.run import Run
 
 if TYPE_CHECKING:
-    from indicial.compile.module.module import ProgramModule
     from indicial.decode.answers import Answer
-    from indicial.training.run import Run
 
 
 HALF = "�"
@@ -164,9 +164,6 @@ class Speaker:
         tokenizer: Tokenizer | None = None,
         checkpoint: str = "best",
     ) -> Speaker:
-        from indicial.compile.module.module import ProgramModule
-        from indicial.training.run import Run
-
         if isinstance(model, ProgramModule):
             if tokenizer is None:
                 raise IndicialError("a module alone has no words: give its tokenizer, tokenizer=…")
@@ -286,7 +283,6 @@ def _answers(
 ) -> list[Answer]:
     """What the model of a run says of rows of inputs."""
     from indicial.decode.answers import Answerer
-    from indicial.training.run import Run
 
     if not isinstance(model, str | os.PathLike | Run):
         raise IndicialError("inputs are read by a run, which knows their words: give a run")

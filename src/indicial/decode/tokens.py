@@ -21,11 +21,13 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
+from indicial.compile.module.module import ProgramModule
+from indicial.compile.stepping.state import State
 from indicial.decode.settings import (
     Chooser,
     Continuation,
@@ -41,11 +43,6 @@ from indicial.decode.settings import (
 )
 from indicial.decode.walker import Walker
 from indicial.program.messages import IndicialError
-
-if TYPE_CHECKING:
-    from indicial.compile.module.module import ProgramModule
-    from indicial.compile.stepping.state import State
-
 
 Told = Callable[[int, int, bool], object]
 """Is told each new token: of which continuation, the token, and whether it is the last."""

@@ -15,20 +15,16 @@ begins again with the later half of what the model saw. Where it does so depends
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from indicial.compile.module.module import ProgramModule
+from indicial.compile.stepping.state import State
 from indicial.decode.settings import Floats, Ints
 from indicial.program.ir import Code
 from indicial.program.messages import IndicialError
 from indicial.tasks.predictions import prediction
-
-if TYPE_CHECKING:
-    from indicial.compile.module.module import ProgramModule
-    from indicial.compile.stepping.state import State
-
 
 AGAIN = 4
 """From the beginning, tokens are read in one pass, and each costs about a fifth of a step. So all are

@@ -33,10 +33,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from indicial.compile.module.module import ProgramModule
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
-    from indicial.compile.module.module import ProgramModule
     from indicial.designs.design import Array, Design
 
 

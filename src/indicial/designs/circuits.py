@@ -38,18 +38,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from indicial.designs.design import Array
+from indicial.designs.design import Array, Design
 from indicial.inspect.attention import attentions
 from indicial.inspect.subjects import NOTHING, readings
 from indicial.program import ir
 from indicial.program.messages import IndicialError
-
-if TYPE_CHECKING:
-    from indicial.designs.design import Design
 
 
 @dataclass(frozen=True)

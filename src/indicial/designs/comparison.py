@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 import os
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -320,8 +321,6 @@ def _example(design: Design) -> tuple[int, ...] | None:
 
 
 def _folded(sentences: list[str]) -> Iterator[str]:
-    import textwrap
-
     for sentence in sentences:
         yield from textwrap.wrap(sentence, 78, initial_indent="  ", subsequent_indent="    ")
 

@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import parameters, resolve
-from indicial.designs.checking import Check, Task, check
+from indicial.designs.checking import Check, Task, check, train
 from indicial.inspect.subjects import Subject, Text, readings
 from indicial.library.loading import load
 from indicial.notation.parse import canonical_name
@@ -43,11 +44,10 @@ from indicial.program.outputs import write_text
 from indicial.program.program import Program
 from indicial.tasks.predictions import token_inputs
 from indicial.training.equations import Equations
+from indicial.training.run import Run
 
 if TYPE_CHECKING:
-    from indicial.compile.module.module import ProgramModule
     from indicial.designs.comparison import Comparison
-    from indicial.training.run import Run
 
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -247,8 +247,6 @@ class Design:
 
     def train(self, task: str | Task, **settings: Any) -> Design:
         """The same equations and sizes, learned from random starts."""
-        from indicial.designs.checking import train
-
         return train(self, task, **settings)
 
     def compare(self, other: Design, text: str | None = None) -> Comparison:
@@ -298,8 +296,6 @@ class Design:
     @staticmethod
     def of_run(folder: str | os.PathLike[str] | Run, checkpoint: str = "best") -> Design:
         """What a run learned, as a design of the same equations; its tokens are those of the run."""
-        from indicial.training.run import Run
-
         run = Run.open(folder)
         module, tokenizer = run.module(checkpoint), run.tokenizer()
         arrays = {n: module.parameter(n).detach().double().numpy() for n in module.state_keys}

@@ -210,9 +210,7 @@ async def _references(server: Server, params: lsp.ReferenceParams) -> list[lsp.L
 
 
 async def _places_of(
-    server: Server,
-    params: lsp.DefinitionParams | lsp.ReferenceParams,
-    only_definitions: bool,
+    server: Server, params: lsp.DefinitionParams | lsp.ReferenceParams, only_definitions: bool
 ) -> list[lsp.Location]:
     uri = params.text_document.uri
     text = await server.ready(uri, SOON)

@@ -33,15 +33,7 @@ from indicial.notation.parse import canonical_name
 from indicial.notation.printers import name_key
 from indicial.notation.scanner import PLAIN_FENCES
 from indicial.notation.source import Span
-from indicial.notation.syntax import (
-    Call,
-    Claim,
-    Declaration,
-    Equation,
-    Index,
-    Name,
-    Statement,
-)
+from indicial.notation.syntax import Call, Claim, Declaration, Equation, Index, Name, Statement
 from indicial.program.messages import IndicialError
 from indicial.program.sections import Block, divide
 from indicial.sheets.making import DESIGN, MARK
@@ -271,8 +263,7 @@ class _Asker:
 
         units = [
             replace(
-                unit,
-                lines=tuple(replace(n, gaps=tuple(map(worth, n.gaps))) for n in unit.lines),
+                unit, lines=tuple(replace(n, gaps=tuple(map(worth, n.gaps))) for n in unit.lines)
             )
             for unit in exercise.units
         ]

@@ -12,6 +12,7 @@ only the gap that it is in.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -22,7 +23,7 @@ import numpy as np
 
 from indicial.claims.trying import try_claims, try_one
 from indicial.claims.verdict import HOLDS, REFUTED, UNDECIDED, Counterexample, Verdict, claimed
-from indicial.exercises.comparing import Unlike, equality
+from indicial.exercises.comparing import Unlike, equality, grade_design
 from indicial.exercises.gaps import EMPTY, RIGHT, Exercise, Gap, Grade
 from indicial.exercises.reading import (
     Read,
@@ -108,8 +109,6 @@ class Grader:
         for unit in self.exercise.units:
             labels = [gap.label for line in unit.lines for gap in line.gaps]
             if unit.kind == "design" and any(answers.get(label) for label in labels):
-                from indicial.exercises.comparing import grade_design
-
                 found |= grade_design(self.exercise, unit, answers)
         groups: dict[int, list[str]] = {}
         for label, gap in self.gaps.items():
@@ -376,8 +375,6 @@ class Grader:
         mine, known = program.analysis.code.tensors, key.code.tensors
         new = [n for n, t in mine.items() if n not in known and t.role != "defined"]
         if new:
-            import difflib
-
             close = difflib.get_close_matches(new[0], [*known, *key.code.sizes], 1)
             hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"
             raise Unread(f"there is no {new[0]} in this section{hint}")

@@ -334,11 +334,7 @@ def _read(path: Path, exercise: Exercise, seconds: float | None) -> Answers:
 
 
 def _marked(
-    name: str,
-    path: Path,
-    exercise: Exercise,
-    grading: Grading,
-    read: Callable[[Path], Answers],
+    name: str, path: Path, exercise: Exercise, grading: Grading, read: Callable[[Path], Answers]
 ) -> Marks:
     """The marks of a file; one that cannot be read has none, and says why."""
     try:

@@ -31,7 +31,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from indicial.compile.module.module import ProgramModule
@@ -142,8 +144,6 @@ class _Scan:
 
     def expanded(self, name: str, value: torch.Tensor) -> str:
         """One example's tensor for as many as there are."""
-        import numpy as np
-
         start = self.constant(f"{name}_start", value.detach().cpu().numpy()[None].copy())
         shape = self.constant(f"{name}_shape", np.array(value.shape, np.int64))
         self.add("Concat", ["batch_size", shape], [f"{name}_full"], axis=0)
@@ -152,8 +152,6 @@ class _Scan:
 
     def result(self, number: int, name: str) -> None:
         """An output at all steps; where it is known one step ahead, from the beginning on."""
-        import numpy as np
-
         rank = len(self.step.graph.output[number].type.tensor_type.shape.dim) + 1
         order = [1, 0, *range(2, rank)]
         if self.firsts is None:
@@ -414,8 +412,6 @@ def traced(
 @contextmanager
 def _heads() -> Iterator[None]:
     """Attention always has an axis for heads: the tracer knows no other."""
-    import torch.nn.functional as F
-
     plain: Any = F.scaled_dot_product_attention
 
     def headed(query: Any, key: Any, value: Any, *more: Any, **named: Any) -> Any:

@@ -196,10 +196,7 @@ IMAGES_ACROSS = 8
 
 
 def draw_attention(
-    looks: list[Look],
-    path: str | os.PathLike[str],
-    title: str = "",
-    links: Sequence[Link] = (),
+    looks: list[Look], path: str | os.PathLike[str], title: str = "", links: Sequence[Link] = ()
 ) -> Path:
     """All heads of all layers, from 0 (white) to the largest of all weights (purple).
 

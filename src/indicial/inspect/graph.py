@@ -12,14 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from indicial.program import ir
 from indicial.program.cost.dependence import edges, groups
 from indicial.program.explain.facts import Facts, Named, read
-
-if TYPE_CHECKING:
-    from indicial.program.program import Program
+from indicial.program.program import Program
 
 
 @dataclass

@@ -27,22 +27,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 
+from indicial.compile.module.module import ProgramModule
+from indicial.data.tokenizers import Tokenizer
 from indicial.data.world.rendering import Dependency
 from indicial.data.world.world import Sentence, World
 from indicial.inspect.attention import Array, Attention, attentions
 from indicial.program import ir
 from indicial.program.messages import IndicialError
 from indicial.tasks.predictions import token_inputs
-
-if TYPE_CHECKING:
-    import torch
-
-    from indicial.compile.module.module import ProgramModule
-    from indicial.data.tokenizers import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -72,8 +69,6 @@ class HeadWeights:
 
 def weights_of(module: ProgramModule, inputs: Mapping[str, torch.Tensor]) -> list[HeadWeights]:
     """Of every head of every layer that looks at the text itself, in the order of the equations."""
-    import torch
-
     code = module.code
     found = [one for one in attentions(code) if _looks_at_itself(code, one)]
     if not found:
@@ -227,8 +222,6 @@ def structures(
 
 def padded(sentences: Sequence[Parsed], tokenizer: Tokenizer) -> torch.Tensor:
     """Sentences as rows of tokens, a word each; behind them stands their end, as often as needed."""
-    import torch
-
     rows = [tokenizer.encode(" ".join(one.words)) for one in sentences]
     for row, one in zip(rows, sentences, strict=True):
         if len(row) != len(one.words):

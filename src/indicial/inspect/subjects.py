@@ -20,9 +20,10 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import resolve
@@ -32,16 +33,13 @@ from indicial.data.tokenizers import EOS
 from indicial.data.world import Phrasebook, tables, world_table
 from indicial.data.world.phrasebook import Link, read_links
 from indicial.decode.answers import Answerer
+from indicial.decode.text import Speaker
 from indicial.program import ir
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import Form, form_of
 from indicial.tasks.predictions import prediction, token_inputs
-
-if TYPE_CHECKING:
-    from indicial.compile.module.module import ProgramModule
-    from indicial.decode.text import Speaker
-    from indicial.training.run import Run
-
+from indicial.training.curves import finite
+from indicial.training.run import Run
 
 NOTHING = "·"
 """The label of a place that reads no token."""
@@ -209,8 +207,6 @@ class Subject:
         arrays: Mapping[str, object] | None = None,
     ) -> Subject:
         """The model of a run; texts as its tokenizer reads them."""
-        from indicial.decode.text import Speaker
-
         return Subject.of_speaker(Speaker.of(run, checkpoint=checkpoint), text, target, arrays)
 
     @staticmethod
@@ -232,8 +228,6 @@ class Subject:
 
     def values(self, want: Sequence[str]) -> dict[str, Array]:
         """Tensors that the equations define, as arrays."""
-        import torch
-
         given: dict[str, torch.Tensor] = {}
         for text in self.texts:
             names = [text.reading.name, text.reading.copy]
@@ -295,8 +289,6 @@ class Traced:
 
     def to_json(self) -> dict[str, Any]:
         """Numbers that are not finite are null: JSON has none."""
-        from indicial.training.curves import finite
-
         return {
             "indices": list(self.letters),
             "from": list(self.lowers),
@@ -375,8 +367,6 @@ def column_subject(
     checkpoint: str = "best",
 ) -> Seen:
     """The model of a run with what it reads, by the names of its inputs; or a row of its world."""
-    from indicial.training.run import Run
-
     run = Run.open(run)
     form, module, codings = form_of(run.program), run.module(checkpoint), run.codings()
     cells = dict(given)

@@ -373,10 +373,7 @@ def _back_to_line(text: str, shift: float) -> str:
 _ALIGNED = re.compile(r"\\begin\{aligned\}(.*)\\end\{aligned\}", re.DOTALL)
 _MADE = {"cev": "overleftarrow"}
 """Commands that not every typesetter has."""
-_OPEN, _CLOSE = (
-    '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">',
-    "</math>",
-)
+_OPEN, _CLOSE = ('<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">', "</math>")
 
 
 def mathml(text: str, inline: bool = False) -> str:

@@ -22,15 +22,13 @@ from typing import TYPE_CHECKING, Any
 from indicial.program import ir
 from indicial.program.explain.facts import Facts, read, tie
 from indicial.program.explain.numbers import count, short
-from indicial.program.meaning.interpret import InterpretError, interpret
+from indicial.program.meaning.interpret import InterpretError, Result, interpret
 from indicial.program.meaning.sample import least_sizes, sample
 from indicial.program.messages import IndicialError, columns
+from indicial.program.program import Program
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from indicial.program.meaning.interpret import Result
-    from indicial.program.program import Program
 
     Array = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -179,10 +179,7 @@ class Trial:
         return Path(self.settings.out)
 
 
-FROM = {
-    "language": "a word from those before it",
-    "blank": "a word from those on both sides",
-}
+FROM = {"language": "a word from those before it", "blank": "a word from those on both sides"}
 
 
 def check_comparable(names: Sequence[str], programs: Sequence[Trainable]) -> None:

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import os
 import re
@@ -395,8 +396,6 @@ def _document(what: Text) -> Document:
         return read_text(what, _NAMES.get(by_looks(what), "text.eq"))
     path = Path(what)
     if not path.exists():
-        import difflib
-
         close = difflib.get_close_matches(str(what), library.names(), 1)
         hint = f"; did you mean {close[0]}?" if close else ""
         raise IndicialError(

@@ -15,7 +15,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from indicial import library
 from indicial.library.loading import load_document
@@ -26,10 +26,8 @@ from indicial.program.explain.facts import Facts, read
 from indicial.program.explain.numbers import formula, in_bytes, short
 from indicial.program.explain.places import Descriptions, places
 from indicial.program.messages import IndicialError, Message, in_order
-
-if TYPE_CHECKING:
-    from indicial.program.program import Program
-    from indicial.program.sizes import Size
+from indicial.program.program import Program
+from indicial.program.sizes import Size
 
 
 class Units:
@@ -96,8 +94,7 @@ def reading(question: protocol.ReadText) -> protocol.Reading:
         for place in places(program):
             start, end = units.of(place.span)
             marks.setdefault(
-                (start, end),
-                {"start": start, "end": end, "program": number, "about": place.about},
+                (start, end), {"start": start, "end": end, "program": number, "about": place.about}
             )
     skipped = {s.span: s.reason for p in programs for s in p.skipped}
     return {

@@ -158,10 +158,7 @@ async def _page(lab: Lab, request: Request) -> Response:
         return HTMLResponse(REFUSED, 403)
     nonce = secrets.token_urlsafe(16)
     text = (STATIC / "index.html").read_text(encoding="utf-8").replace("NONCE", nonce)
-    headers = {
-        "Content-Security-Policy": POLICY.format(nonce=nonce),
-        "Cache-Control": "no-store",
-    }
+    headers = {"Content-Security-Policy": POLICY.format(nonce=nonce), "Cache-Control": "no-store"}
     return HTMLResponse(text, headers=headers)
 
 

@@ -77,11 +77,7 @@ class Workers:
     """A few processes, and the questions that wait for one."""
 
     def __init__(
-        self,
-        count: int,
-        seconds: float = SECONDS,
-        folders: Sequence[str] = (),
-        warm: bool = True,
+        self, count: int, seconds: float = SECONDS, folders: Sequence[str] = (), warm: bool = True
     ) -> None:
         self.count, self.seconds, self.folders = count, seconds, list(folders)
         self.warm = warm

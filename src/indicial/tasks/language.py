@@ -42,13 +42,7 @@ class Language(Task):
     name = "language"
 
     def __init__(
-        self,
-        program: Program,
-        data: Data,
-        *,
-        context: int,
-        batch_size: int,
-        seed: int = 0,
+        self, program: Program, data: Data, *, context: int, batch_size: int, seed: int = 0
     ) -> None:
         super().__init__(program, context=context, batch_size=batch_size, seed=seed)
         self.data = data

@@ -194,9 +194,7 @@ class Measure:
         self.twin = sharing(module, code)
 
     def __call__(
-        self,
-        inputs: Mapping[str, torch.Tensor],
-        lengths: Mapping[str, torch.Tensor] | None = None,
+        self, inputs: Mapping[str, torch.Tensor], lengths: Mapping[str, torch.Tensor] | None = None
     ) -> torch.Tensor:
         """As if the equation stood in the module itself, without dropout and gradients."""
         return self.tensors(inputs, lengths, [SURPRISE])[SURPRISE]

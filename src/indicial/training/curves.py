@@ -100,8 +100,6 @@ class History:
 
     def centred(self) -> list[float]:
         """The mean loss of the steps around each step, a fiftieth of all: it lags behind nothing."""
-        import numpy as np
-
         loss = np.array(self.loss)
         known = np.isfinite(loss)
         sums = np.concatenate([[0.0], np.cumsum(np.where(known, loss, 0.0))])

@@ -343,8 +343,6 @@ def amount(
 
 def precision(device: str, said: str | None) -> str:
     """16 bits where the device multiplies them faster."""
-    import torch
-
     if said == BFLOAT16 and not device.startswith(("cuda", "mps")):
         # Some processors say that they have such products, and end the process at the first.
         raise IndicialError(f"--precision {said} is for a GPU; on {device} leave it out")

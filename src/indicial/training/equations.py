@@ -58,10 +58,7 @@ class Equations:
             return written
         text = program.unicode() + "\n"
         printed = Equations(
-            program.title,
-            (("equations.eq", text),),
-            program.document,
-            cells=_cells(program),
+            program.title, (("equations.eq", text),), program.document, cells=_cells(program)
         )
         if not _same(printed, program):
             raise IndicialError(

@@ -30,6 +30,10 @@ import torch
 
 from indicial import __version__
 from indicial.compile.module.module import ProgramModule
+from indicial.data.codings import Coding
+from indicial.data.column_rows import load_codings
+from indicial.data.sources import Names
+from indicial.data.tokenizers import Tokenizer, load_tokenizer
 from indicial.program.inputs import Unfit, json_of, open_plain, plain_bytes
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
@@ -46,9 +50,6 @@ from indicial.training.processes import divided, writes
 from indicial.training.watchers import Summary
 
 if TYPE_CHECKING:
-    from indicial.data.codings import Coding
-    from indicial.data.sources import Names
-    from indicial.data.tokenizers import Tokenizer
     from indicial.decode.answers import Answer
     from indicial.decode.evaluate import Evaluation, Examination
     from indicial.decode.text import Text
@@ -172,9 +173,7 @@ class Run:
 
     @staticmethod
     def create(
-        folder: str | os.PathLike[str],
-        description: Description,
-        data: Kept | None = None,
+        folder: str | os.PathLike[str], description: Description, data: Kept | None = None
     ) -> Run:
         """A new run. `run.json` comes last: a folder that has it is whole.
 
@@ -263,8 +262,6 @@ class Run:
         return made.eval()
 
     def tokenizer(self) -> Tokenizer:
-        from indicial.data.tokenizers import load_tokenizer
-
         if self.description.task == "columns":
             raise IndicialError(
                 f"the model of {self.folder} reads several inputs, each with tokens of its own: give "
@@ -348,8 +345,6 @@ class Run:
 
     def codings(self) -> dict[str, Coding]:
         """How the cells of each input become numbers, of a run with several inputs."""
-        from indicial.data.column_rows import load_codings
-
         return load_codings(self.folder)
 
     def mend(self, data: Kept) -> None:

@@ -107,11 +107,7 @@ def find_again(description: Mapping[str, Any], cache: Path | None = None) -> Dat
 
 
 def read_run_data(
-    run: Run,
-    said: Settings,
-    tell: Tell,
-    known: Path | None = None,
-    processes: Processes = ALONE,
+    run: Run, said: Settings, tell: Tell, known: Path | None = None, processes: Processes = ALONE
 ) -> Data | Columns:
     """The data of a run that goes on; `said` is what was said now.
 
@@ -156,9 +152,7 @@ def read_run_data(
 
 
 def prepared_together(
-    processes: Processes,
-    prepare: Callable[[], Data | Columns],
-    what: Sequence[str],
+    processes: Processes, prepare: Callable[[], Data | Columns], what: Sequence[str]
 ) -> Data | Columns:
     """What `prepare` gives in the first process; `what` are the names that it reads."""
     if not processes.connected:

@@ -76,11 +76,7 @@ class Training:
     """The weights with all that changes them: what a checkpoint holds."""
 
     def __init__(
-        self,
-        task: Task,
-        module: ProgramModule,
-        choices: Choices,
-        processes: Processes = ALONE,
+        self, task: Task, module: ProgramModule, choices: Choices, processes: Processes = ALONE
     ) -> None:
         self.task, self.module, self.choices = task, module, choices
         self.processes = processes
@@ -278,12 +274,7 @@ def _scale(gradients: list[Tensor], factors: list[float] | None) -> None:
 
 
 def not_finite(
-    module: ProgramModule,
-    batch: Batch | None,
-    what: str,
-    step: int,
-    kept: int | None,
-    rate: float,
+    module: ProgramModule, batch: Batch | None, what: str, step: int, kept: int | None, rate: float
 ) -> IndicialError:
     """The error to raise after a step that came to nothing; None: it was on no batch, seen again."""
     safe = f"The checkpoint of step {kept} is as it was. " if kept is not None else ""

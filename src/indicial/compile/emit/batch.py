@@ -41,14 +41,7 @@ from indicial.compile.emit.nodes import INT, Node
 from indicial.compile.emit.numbers import NotEmitted, replaced, strided
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.reads import Array, Pick, Where, positions, read
-from indicial.compile.emit.values import (
-    Environment,
-    Value,
-    aligned,
-    combined,
-    expanded,
-    merged,
-)
+from indicial.compile.emit.values import Environment, Value, aligned, combined, expanded, merged
 from indicial.compile.passes.simplify import simplified
 from indicial.compile.schedule.plan import Loop, Piece, Plan
 from indicial.program import ir

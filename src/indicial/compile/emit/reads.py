@@ -161,9 +161,7 @@ def _window(torch: Torch, x: Node, axis: int, start: Size, length: Size) -> Node
     first = int(start.number) + before
     last = int(over.number) < after
     cut = Slice(
-        literal(first) if first else None,
-        sizes.node(length + first) if last else None,
-        length,
+        literal(first) if first else None, sizes.node(length + first) if last else None, length
     )
     if not first and not last:
         return padded

@@ -236,12 +236,7 @@ def check_given(code: Code, values: Values) -> None:
 
 
 def check_found(
-    code: Code,
-    plan: Plan,
-    values: Values,
-    sizes: Mapping[str, int],
-    ragged: Values,
-    batched: bool,
+    code: Code, plan: Plan, values: Values, sizes: Mapping[str, int], ragged: Values, batched: bool
 ) -> None:
     """Raises if what was computed is not finite: every defined tensor must be among the values."""
     finder = _Finder(code, values, sizes, ragged)

@@ -373,9 +373,7 @@ def is_simple(body: ir.Expression) -> bool:
     return isinstance(rest, ir.Read) and not rest.looks_up
 
 
-def _log_sum(
-    body: ir.Expression,
-) -> tuple[ir.Expression | None, tuple[ir.Expression, ...]] | None:
+def _log_sum(body: ir.Expression) -> tuple[ir.Expression | None, tuple[ir.Expression, ...]] | None:
     """The terms of a log-sum-exp, and where it is one if not everywhere."""
     match body:
         case ir.Apply("lse", terms):

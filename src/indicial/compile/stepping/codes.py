@@ -149,12 +149,7 @@ def _needs(slots: Slots, step: Moment, name: str) -> bool:
 
 
 def _step(
-    found: Causal,
-    slots: Slots,
-    step: Moment,
-    count: str,
-    kept: set[str],
-    ragged: Collection[str],
+    found: Causal, slots: Slots, step: Moment, count: str, kept: set[str], ragged: Collection[str]
 ) -> ir.Code:
     code = found.code
     inputs = frozenset(n for n, t in code.tensors.items() if t.role == "input")

@@ -31,12 +31,7 @@ from indicial.data.world.drawing import COLOURS, RADII, SHAPES, SIZE, Thing, dra
 from indicial.program.messages import IndicialError
 
 NUMBERS = ("a", "two", "three")
-RELATIONS = {
-    "left of": (0, 1),
-    "right of": (0, -1),
-    "above": (1, 0),
-    "below": (-1, 0),
-}
+RELATIONS = {"left of": (0, 1), "right of": (0, -1), "above": (1, 0), "below": (-1, 0)}
 """The way from the one to the other, down and across."""
 APART = 5.0
 """Points by which one thing must be left of another for this to be said."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from indicial.compile.module.module import ProgramModule
 from indicial.data.tokenizers import Tokenizer
@@ -192,8 +193,6 @@ def knocked_out(module: ProgramModule, sentences: list[Parsed], tokenizer: Token
 @contextmanager
 def _silent(module: ProgramModule, layer: int, head: int) -> Iterator[None]:
     """A head whose values are 0, for a while."""
-    import torch
-
     values = module.parameter(VALUES)
     kept = values[layer, head].clone()
     with torch.no_grad():

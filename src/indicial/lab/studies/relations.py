@@ -15,9 +15,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 
 from indicial.data.binding import TEXT, UNITS
 from indicial.data.codings import Text
@@ -27,9 +28,7 @@ from indicial.inspect.structures import weights_of
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of
 from indicial.tasks.predictions import prediction, probe, token_inputs
-
-if TYPE_CHECKING:
-    from indicial.training.run import Run
+from indicial.training.run import Run
 
 WAYS = ("looks", "is looked at", "both")
 FAR = 10
@@ -146,8 +145,6 @@ class Reader:
 
 def word_weights(reader: Reader, trees: Sequence[Tree]) -> tuple[list[Array], list[str]]:
     """For each sentence an array over heads and pairs of words, and what the heads are called."""
-    import torch
-
     cut = [reader.pieces(tree.words) for tree in trees]
     found: list[Array] = [None] * len(trees)
     titles: list[str] = []
@@ -268,8 +265,6 @@ def features(tree: Tree, weights: Array | None, distances: bool) -> Array:
 
 def combine(known: Sequence[Array], trees: Sequence[Tree]) -> Array:
     """The weights of features under which the true heads are likeliest: a softmax over heads, fitted."""
-    import torch
-
     count, size = known[0].shape[-1], max(len(tree.words) for tree in trees)
     given = torch.zeros(len(trees), size, size, count)
     there = torch.zeros(len(trees), size, dtype=torch.bool)

@@ -20,6 +20,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from indicial.compile.module.module import ProgramModule
 from indicial.data.tokenizers import END, Tokenizer
@@ -211,8 +212,6 @@ def keeps_going_round(tokens: Sequence[int]) -> bool:
 
 def round_probability(module: ProgramModule, loop: Ring, temperature: float) -> float | None:
     """How likely the words of a loop are to come once more; None where there is no loop."""
-    import torch
-
     if not loop:
         return None
     if not temperature:

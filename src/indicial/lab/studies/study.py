@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 
 from rich.console import Console
 
+from indicial.inspect.pictures import save
 from indicial.lab.pool import Outcome, finished, run_trials
 from indicial.lab.trials import Trial, half_width, markdown, plain, pooled_deviation
 from indicial.lab.views import View, make_view
@@ -221,8 +222,6 @@ class Place:
 
     def write(self, findings: Findings) -> list[Path]:
         """The numbers, the table and the figure; what was written."""
-        from indicial.inspect.pictures import save
-
         self.keep(findings=findings.numbers)
         table = self.folder / "table.md"
         parts = [f"# {findings.title}", markdown(findings.table, findings.right), *findings.notes]
