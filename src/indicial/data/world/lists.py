@@ -15,8 +15,8 @@ def _words(text: str) -> list[str]:
 
 
 def table(text: str) -> dict[str, tuple[str, ...]]:
-    """Lines `key: value value` → `{key: (value, value)}`."""
-    rows = (line.split(":") for line in text.strip().splitlines())
+    """`key: value value; key: …`, over several lines → `{key: (value, value)}`."""
+    rows = (row.split(":") for row in text.strip().replace("\n", ";").split(";") if row.strip())
     return {key.strip(): tuple(values.split()) for key, values in rows}
 
 
@@ -38,111 +38,51 @@ SURNAMES = _words("""
 TOWNS = {
     town: country
     for country, towns in table("""
-        Norway: Oslo Bergen Bodo
-        England: Leeds York Oxford
-        France: Lyon Nantes Dijon
-        Italy: Turin Pisa Bari
-        Germany: Bremen Kassel Ulm
-        Spain: Bilbao Toledo Malaga
-        Poland: Lublin Poznan Gdansk
-        Portugal: Porto Braga Evora
-        Greece: Patras Volos Athens
-        Finland: Turku Oulu Espoo
-        Denmark: Odense Aarhus Aalborg
-        Hungary: Szeged Eger Pecs
-        Sweden: Lund Uppsala Kalmar
-        Turkey: Izmir Bursa Konya
+        Norway: Oslo Bergen Bodo; England: Leeds York Oxford; France: Lyon Nantes Dijon
+        Italy: Turin Pisa Bari; Germany: Bremen Kassel Ulm; Spain: Bilbao Toledo Malaga
+        Poland: Lublin Poznan Gdansk; Portugal: Porto Braga Evora; Greece: Patras Volos Athens
+        Finland: Turku Oulu Espoo; Denmark: Odense Aarhus Aalborg; Hungary: Szeged Eger Pecs
+        Sweden: Lund Uppsala Kalmar; Turkey: Izmir Bursa Konya
         """).items()
     for town in towns
 }
 
 LANGUAGES = {
-    "Norway": "Norwegian",
-    "England": "English",
-    "France": "French",
-    "Italy": "Italian",
-    "Germany": "German",
-    "Spain": "Spanish",
-    "Poland": "Polish",
-    "Portugal": "Portuguese",
-    "Greece": "Greek",
-    "Finland": "Finnish",
-    "Denmark": "Danish",
-    "Hungary": "Hungarian",
-    "Sweden": "Swedish",
-    "Turkey": "Turkish",
-}
+    "Norway": "Norwegian", "England": "English", "France": "French", "Italy": "Italian",
+    "Germany": "German", "Spain": "Spanish", "Poland": "Polish", "Portugal": "Portuguese",
+    "Greece": "Greek", "Finland": "Finnish", "Denmark": "Danish", "Hungary": "Hungarian",
+    "Sweden": "Swedish", "Turkey": "Turkish",
+}  # fmt: skip
 
 YEARS = [str(year) for year in range(1941, 1981)]
 
 JOBS = table("""
-    baker: bakery bake bread
-    nurse: hospital treat patients
-    farmer: barn grow potatoes
-    teacher: school mark homework
-    tailor: workshop sew coats
-    gardener: park plant roses
-    sailor: harbour load ships
-    judge: court read letters
-    painter: studio mix paint
-    cook: kitchen boil soup
-    librarian: library lend books
-    miller: mill grind wheat
-    actor: theatre learn poems
-    plumber: cellar fix pipes
-    pilot: airport fly planes
-    chemist: laboratory test acids
-    banker: bank count money
-    brewer: brewery brew beer
-    florist: market sell tulips
-    potter: pottery shape vases
-    engineer: factory design engines
-    jeweller: jewellery polish rings
-    carpenter: sawmill cut planks
-    priest: church light candles
-    soldier: castle guard towers
-    miner: mine dig coal
-    porter: hotel carry luggage
-    waiter: restaurant serve coffee
-    printer: archive print maps
-    shepherd: meadow shear wool
+    baker: bakery bake bread; nurse: hospital treat patients; farmer: barn grow potatoes
+    teacher: school mark homework; tailor: workshop sew coats; gardener: park plant roses
+    sailor: harbour load ships; judge: court read letters; painter: studio mix paint
+    cook: kitchen boil soup; librarian: library lend books; miller: mill grind wheat
+    actor: theatre learn poems; plumber: cellar fix pipes; pilot: airport fly planes
+    chemist: laboratory test acids; banker: bank count money; brewer: brewery brew beer
+    florist: market sell tulips; potter: pottery shape vases; engineer: factory design engines
+    jeweller: jewellery polish rings; carpenter: sawmill cut planks; priest: church light candles
+    soldier: castle guard towers; miner: mine dig coal; porter: hotel carry luggage
+    waiter: restaurant serve coffee; printer: archive print maps; shepherd: meadow shear wool
     """)
 """Each job, where it is done, and what is done: verb and object."""
 
 PEOPLE_NOUNS = table("""
-    woman: feminine women
-    man: masculine men
-    girl: feminine girls
-    boy: masculine boys
-    queen: feminine queens
-    king: masculine kings
-    aunt: feminine aunts
-    uncle: masculine uncles
-    daughter: feminine daughters
-    son: masculine sons
-    widow: feminine widows
-    monk: masculine monks
-    duchess: feminine duchesses
-    duke: masculine dukes
-    bride: feminine brides
-    groom: masculine grooms
-    grandmother: feminine grandmothers
-    grandfather: masculine grandfathers
-    niece: feminine nieces
-    nephew: masculine nephews
+    woman: feminine women; man: masculine men; girl: feminine girls; boy: masculine boys
+    queen: feminine queens; king: masculine kings; aunt: feminine aunts; uncle: masculine uncles
+    daughter: feminine daughters; son: masculine sons; widow: feminine widows
+    monk: masculine monks; duchess: feminine duchesses; duke: masculine dukes
+    bride: feminine brides; groom: masculine grooms; grandmother: feminine grandmothers
+    grandfather: masculine grandfathers; niece: feminine nieces; nephew: masculine nephews
     """)
 """Nouns that tell the gender, with their plurals."""
 
 ANIMALS = table("""
-    dog: bones basket
-    cat: fish attic
-    horse: oats stable
-    goat: thistles shed
-    parrot: nuts cage
-    rabbit: carrots hutch
-    hen: grain coop
-    tortoise: lettuce garden
-    donkey: hay yard
+    dog: bones basket; cat: fish attic; horse: oats stable; goat: thistles shed; parrot: nuts cage
+    rabbit: carrots hutch; hen: grain coop; tortoise: lettuce garden; donkey: hay yard
     duck: worms pond
     """)
 """Each animal, what it eats and where it sleeps."""
@@ -152,25 +92,11 @@ PET_NAMES = _words("""
     Lucky Shadow Sunny Tiger Pixie Rusty Snowy Buddy""")
 
 THINGS = table("""
-    bicycle: steel garage
-    table: wood dining-room
-    clock: brass hall
-    teapot: silver cupboard
-    umbrella: silk wardrobe
-    carpet: linen parlour
-    boat: oak boathouse
-    lamp: glass study
-    piano: ebony drawing-room
-    suitcase: leather loft
-    kettle: copper pantry
-    mirror: crystal bathroom
-    chair: pine veranda
-    vase: porcelain window-sill
-    drum: tin nursery
-    ladder: bamboo outhouse
-    sofa: velvet lounge
-    kite: paper cabin
-    bench: stone courtyard
+    bicycle: steel garage; table: wood dining-room; clock: brass hall; teapot: silver cupboard
+    umbrella: silk wardrobe; carpet: linen parlour; boat: oak boathouse; lamp: glass study
+    piano: ebony drawing-room; suitcase: leather loft; kettle: copper pantry
+    mirror: crystal bathroom; chair: pine veranda; vase: porcelain window-sill; drum: tin nursery
+    ladder: bamboo outhouse; sofa: velvet lounge; kite: paper cabin; bench: stone courtyard
     hat: felt wardrobe
     """)
 """Each thing, what it is made of and where it is kept."""
