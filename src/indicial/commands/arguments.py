@@ -67,6 +67,24 @@ def command(commands: Commands[Any], name: str, line: str, text: str, run: objec
     return made
 
 
+def option(
+    parser: argparse._ActionsContainer, words: str, text: str, kind: Any = None, **more: Any
+) -> None:
+    """Adds `--context N`, which takes a value; `--json`, which is on or off; `--set NAME=VALUE …`, which may be
+    repeated. `text` is what the help says of it."""
+    flags = [word for word in words.split() if word.startswith("--")]
+    value = words.split()[len(flags) :]
+    if value:
+        more["metavar"] = value[0]
+    elif "choices" not in more:
+        more.setdefault("action", "store_true")
+    if value[1:] == ["…"]:
+        more |= {"action": "append", "default": []}
+    if kind is not None:
+        more["type"] = kind
+    parser.add_argument(*flags, help=text, **more)
+
+
 def setting(group: argparse._ArgumentGroup, option: Option) -> None:
     """Adds a setting of a training; what is not said is None."""
     more: dict[str, Any] = {}
@@ -82,8 +100,7 @@ def setting(group: argparse._ArgumentGroup, option: Option) -> None:
 
 
 def forcing(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument("--force", action="store_true",
-                        help="replace files that Indicial did not write")  # fmt: skip
+    option(parser, "--force", "replace files that Indicial did not write")
 
 
 def check_outputs(
@@ -141,8 +158,8 @@ def print_json(value: object, **how: Any) -> None:
 
 
 def weights(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument("--checkpoint", choices=["best", "last"], default="best",
-                        help="which weights of the run to use (best)")  # fmt: skip
+    option(parser, "--checkpoint", "which weights of the run to use (best)", choices=["best", "last"],
+           default="best")  # fmt: skip
 
 
 def pair(word: str, flag: str, value: str = "VALUE") -> tuple[str, str]:
@@ -160,12 +177,12 @@ def given_inputs(options: argparse.Namespace) -> dict[str, str]:
 
 def choosing(parser: argparse.ArgumentParser) -> None:
     """Adds `--section`, `--from` and `--to`, which choose a stretch of a document."""
-    parser.add_argument("--section", default="", metavar="TITLE",
-                        help="only this section of a document, as one program")  # fmt: skip
-    parser.add_argument("--from", default="", metavar="TITLE", dest="first",
-                        help="a document from this section on, as one program")  # fmt: skip
-    parser.add_argument("--to", default="", metavar="TITLE", dest="last",
-                        help="a document up to the end of this section")  # fmt: skip
+    option(parser, "--section TITLE", "only this section of a document, as one program", default="")
+    option(parser, "--from TITLE", "a document from this section on, as one program", default="",
+           dest="first")  # fmt: skip
+    option(
+        parser, "--to TITLE", "a document up to the end of this section", default="", dest="last"
+    )
 
 
 def stretch(options: argparse.Namespace) -> dict[str, Any]:
@@ -177,11 +194,8 @@ def stretch(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def filling(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings",
-        help="a size (J=256), a constant (λ=0.1) or what fills a hole (CELL=lstm, CELL=cell.eq); "
-        "may be repeated",
-    )  # fmt: skip
+    option(parser, "--set NAME=VALUE …", "a size (J=256), a constant (λ=0.1) or what fills a hole "
+           "(CELL=lstm, CELL=cell.eq); may be repeated", dest="settings")  # fmt: skip
 
 
 def with_settings(

@@ -16,6 +16,7 @@ from indicial.commands.arguments import (
     command,
     forcing,
     given_inputs,
+    option,
     pair,
     print_json,
     weights,
@@ -47,15 +48,13 @@ exit status: 0, 2 for wrong usage.
 def _add_inspect(commands: Commands[Any]) -> None:
     parser = command(commands, "inspect", "look inside a trained model", INSPECT, _inspect)
     parser.add_argument("run_folder", metavar="RUN", help="the folder of a run")
-    parser.add_argument("--data", nargs="+", metavar="PATH",
-                        help="texts to look with (the validation part of the run)")  # fmt: skip
-    parser.add_argument("--field", metavar="NAME", help="the field or column that holds the text")
-    parser.add_argument("--words", default="", metavar="A,B,C",
-                        help="whose nearest words to show (those that come most often)")  # fmt: skip
-    parser.add_argument("--out", metavar="FOLDER", help="where the pictures go (the run)")
+    option(parser, "--data PATH", "texts to look with (the validation part of the run)", nargs="+")
+    option(parser, "--field NAME", "the field or column that holds the text")
+    option(parser, "--words A,B,C", "whose nearest words to show (those that come most often)", default="")  # fmt: skip
+    option(parser, "--out FOLDER", "where the pictures go (the run)")
     forcing(parser)
     weights(parser)
-    parser.add_argument("--json", action="store_true", help="all numbers as JSON")
+    option(parser, "--json", "all numbers as JSON")
 
 
 def _inspect(options: argparse.Namespace) -> int:
@@ -126,16 +125,14 @@ def add(commands: Commands[Any]) -> None:
     _add_inspect(commands)
     attend = command(commands, "attend", "show what the heads of a model look at", ATTEND, _attend)
     _subject(attend)
-    attend.add_argument("--layer", type=int, metavar="N", help="this layer only")
-    attend.add_argument("--head", type=int, metavar="N", help="this head only")
-    attend.add_argument("--places", metavar="FIRST-LAST",
-                        help="the places to show (as many as fit)")  # fmt: skip
-    attend.add_argument("--figure", metavar="FILE",
-                        help="draw them: .svg, .png or .pdf")  # fmt: skip
+    option(attend, "--layer N", "this layer only", int)
+    option(attend, "--head N", "this head only", int)
+    option(attend, "--places FIRST-LAST", "the places to show (as many as fit)")
+    option(attend, "--figure FILE", "draw them: .svg, .png or .pdf")
     forcing(attend)
     trace = command(commands, "trace", "show the values of any tensor of a model", TRACE, _trace)
     _subject(trace)
-    trace.add_argument("--want", required=True, metavar="NAME,…", help="the tensors to show")
+    option(trace, "--want NAME,…", "the tensors to show", required=True)
 
 
 def _subject(parser: argparse.ArgumentParser) -> None:
@@ -143,16 +140,13 @@ def _subject(parser: argparse.ArgumentParser) -> None:
                         help="the folder of a run, or a design: its file, or its name")  # fmt: skip
     parser.add_argument("text", metavar="TEXT", nargs="?",
                         help="what the model reads; of two texts, the source")  # fmt: skip
-    parser.add_argument("--target", metavar="TEXT",
-                        help="of a model with two texts, the one that it predicts")  # fmt: skip
-    parser.add_argument("--input", action="append", default=[], metavar="NAME=VALUE",
-                        help="what an input reads: a text, a picture (.png, .jpg), an array saved by "
-                        "numpy (.npy)")  # fmt: skip
-    parser.add_argument("--row", type=int, metavar="N",
-                        help="of a model of the phrasebook or of scenes: row N that it has not seen")  # fmt: skip
-    parser.add_argument("--checkpoint", choices=["best", "last"], default="best",
-                        help="which weights of a run (best)")  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="the numbers as JSON")
+    option(parser, "--target TEXT", "of a model with two texts, the one that it predicts")
+    option(parser, "--input NAME=VALUE …", "what an input reads: a text, a picture (.png, .jpg), "
+           "an array saved by numpy (.npy)")  # fmt: skip
+    option(parser, "--row N", "of a model of the phrasebook or of scenes: row N that it has not seen", int)  # fmt: skip
+    option(parser, "--checkpoint", "which weights of a run "
+           "(best)", choices=["best", "last"], default="best")  # fmt: skip
+    option(parser, "--json", "the numbers as JSON")
 
 
 def _seen(options: argparse.Namespace) -> Seen:

@@ -27,6 +27,7 @@ from indicial.commands.arguments import (
     command,
     counted,
     filling,
+    option,
     print_json,
     read_programs,
 )
@@ -63,28 +64,14 @@ def add(commands: Commands[Any]) -> None:
     check.add_argument(
         "files", nargs="+", metavar="FILE", help="a file, a folder, or the name of a model"
     )
-    check.add_argument("--join", action="store_true", help="read all files as one program")
-    check.add_argument(
-        "--format", choices=FORMATS, default="text",
-        help="messages as text, as JSON, as annotations of GitHub, or as SARIF (text)",
-    )  # fmt: skip
-    check.add_argument(
-        "--json",
-        action="store_const",
-        const="json",
-        dest="format",
-        help="the same as --format json",
-    )
-    check.add_argument(
-        "--notes", action="store_true", help="also what is in doubt, and what is not read and why"
-    )
-    check.add_argument(
-        "--seed", type=_whole, default=0, metavar="N", help="the draws that claims are tried on (0)"
-    )
-    check.add_argument(
-        "--draws", type=_positive, metavar="N",
-        help="draws for each claim (200; about a distribution, at most 1,000,000)",
-    )  # fmt: skip
+    option(check, "--join", "read all files as one program")
+    option(check, "--format", "messages as text, as JSON, as annotations of GitHub, or as SARIF "
+           "(text)", choices=FORMATS, default="text")  # fmt: skip
+    option(check, "--json", "the same as --format json", const="json", dest="format", action="store_const")  # fmt: skip
+    option(check, "--notes", "also what is in doubt, and what is not read and why")
+    option(check, "--seed N", "the draws that claims are tried on (0)", _whole, default=0)
+    option(check, "--draws N", "draws for each claim (200; about a distribution, at most "
+           "1,000,000)", _positive)  # fmt: skip
     choosing(check)
     filling(check)
 
@@ -92,7 +79,7 @@ def add(commands: Commands[Any]) -> None:
                      "Lists the models of the library with one line each, or prints the text of one:\n\n"
                      "  indicial models bahdanau > mine.eq\n", _models)  # fmt: skip
     models.add_argument("model", nargs="?", metavar="MODEL", help="the one to print")
-    models.add_argument("--json", action="store_true", help="as JSON")
+    option(models, "--json", "as JSON")
 
 
 def _whole(text: str) -> int:

@@ -14,6 +14,7 @@ from indicial.commands.arguments import (
     check_outputs,
     command,
     forcing,
+    option,
     print_json,
     refuse,
 )
@@ -52,23 +53,17 @@ def add(commands: Commands[Any]) -> None:
         commands, "design", "try matrices chosen by hand, and learn them", TEXT, _design
     )
     parser.add_argument("design", metavar="DESIGN", help="its name, or its file")
-    parser.add_argument("--task", metavar="NAME", help="content, position or unique (its own)")
-    parser.add_argument("--json", action="store_true", help="all numbers as JSON")
+    option(parser, "--task NAME", "content, position or unique (its own)")
+    option(parser, "--json", "all numbers as JSON")
     group = parser.add_argument_group("learning")
-    group.add_argument("--train", action="store_true", help="learn the same equations")
-    group.add_argument("--steps", type=int, metavar="N", help="sequences to learn from (10000)")
-    group.add_argument(
-        "--rate", type=float, metavar="X", help="learning rate of the gradient descent (0.03)"
-    )
-    group.add_argument(
-        "--seed", type=int, metavar="N", help="seed of the start and the sequences (0)"
-    )
-    group.add_argument("--starts", type=int, metavar="N",
-                       help="try this many seeds, keep the one with the smallest error (1)")  # fmt: skip
-    group.add_argument("--out", metavar="FILE", help="save what was learned, as a design (.json)")
+    option(group, "--train", "learn the same equations")
+    option(group, "--steps N", "sequences to learn from (10000)", int)
+    option(group, "--rate X", "learning rate of the gradient descent (0.03)", float)
+    option(group, "--seed N", "seed of the start and the sequences (0)", int)
+    option(group, "--starts N", "try this many seeds, keep the one with the smallest error (1)", int)  # fmt: skip
+    option(group, "--out FILE", "save what was learned, as a design (.json)")
     forcing(group)
-    group.add_argument("--figure", metavar="FILE",
-                       help="draw both in one picture: .svg, .png or .pdf")  # fmt: skip
+    option(group, "--figure FILE", "draw both in one picture: .svg, .png or .pdf")
 
 
 def _design(options: argparse.Namespace) -> int:

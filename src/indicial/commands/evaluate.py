@@ -16,6 +16,7 @@ from indicial.commands.arguments import (
     command,
     counted,
     forcing,
+    option,
     print_json,
     refuse,
     weights,
@@ -71,43 +72,32 @@ def add(commands: Commands[Any]) -> None:
     parser = command(commands, "evaluate", "measure how well a model predicts a text",
                      EVALUATE, _evaluate)  # fmt: skip
     parser.add_argument("run_folder", metavar="RUN", help="the folder of a run")
-    parser.add_argument("--data", nargs="+", action="extend", required=True, metavar="PATH",
-                        help="files, a folder, - for standard input, or a world; NAME=PATH for an "
-                        "input")  # fmt: skip
-    parser.add_argument("--column", action="append", default=[], metavar="NAME=COLUMN",
-                        help="the column of a table that an input reads")  # fmt: skip
-    parser.add_argument("--num-beams", type=int, metavar="N",
-                        help="search for likely texts, N at a time (1: the likeliest token each time)")  # fmt: skip
-    parser.add_argument("--length-penalty", type=float, metavar="X",
-                        help="with beams: log-probability / length^X is what counts (1)")  # fmt: skip
-    parser.add_argument("--lowercase", action="store_true",
-                        help="compare texts in small letters")  # fmt: skip
-    parser.add_argument("--no-texts", action="store_true",
-                        help="of a model that makes texts, only the probabilities of the true ones")  # fmt: skip
-    parser.add_argument("--texts-out", "--predictions", metavar="FILE",
-                        help="write the texts or answers that it makes, a line for each row")  # fmt: skip
-    parser.add_argument("--match", action="store_true",
-                        help="questions with answers: how many are exactly right")  # fmt: skip
-    parser.add_argument("--pages", nargs="+", metavar="PATH",
-                        help="with --match: pages to look answers up in (those of the training)")  # fmt: skip
-    parser.add_argument("--plot", metavar="FILE.png",
-                        help="with --match: how sure it is of its answers, and how often right")  # fmt: skip
-    parser.add_argument("--field", metavar="NAME", help="the field or column that holds the text")
-    parser.add_argument("--documents", metavar="UNIT",
-                        help="what a document is: auto, file, lines, blank-lines (as in training)")  # fmt: skip
-    parser.add_argument("--context", type=int, metavar="N",
-                        help="tokens of a row (as in training)")  # fmt: skip
-    parser.add_argument("--stride", type=int, metavar="N",
-                        help="tokens that a further row of a text counts (half of the context)")  # fmt: skip
-    parser.add_argument("--sentences", "--world-size", type=int, metavar="N",
-                        help="sentences of a world (10000)")  # fmt: skip
-    parser.add_argument("--seed", type=int, metavar="N",
-                        help="seed of the sentences of a world (0)")  # fmt: skip
+    option(parser, "--data PATH", "files, a folder, - for standard input, or a world; NAME=PATH "
+           "for an input", nargs="+", required=True, action="extend")  # fmt: skip
+    option(parser, "--column NAME=COLUMN …", "the column of a table that an input reads")
+    option(parser, "--num-beams N", "search for likely texts, N at a time (1: the likeliest "
+           "token each time)", int)  # fmt: skip
+    option(parser, "--length-penalty X", "with beams: log-probability / length^X is what counts (1)",
+           float)  # fmt: skip
+    option(parser, "--lowercase", "compare texts in small letters")
+    option(parser, "--no-texts", "of a model that makes texts, only the probabilities of the true ones")  # fmt: skip
+    option(parser, "--texts-out --predictions FILE", "write the texts or answers that it makes, "
+           "a line for each row")  # fmt: skip
+    option(parser, "--match", "questions with answers: how many are exactly right")
+    option(parser, "--pages PATH", "with --match: pages to look answers up in (those of the "
+           "training)", nargs="+")  # fmt: skip
+    option(parser, "--plot FILE.png", "with --match: how sure it is of its answers, and how often right")  # fmt: skip
+    option(parser, "--field NAME", "the field or column that holds the text")
+    option(parser, "--documents UNIT", "what a document is: auto, file, lines, blank-lines (as "
+           "in training)")  # fmt: skip
+    option(parser, "--context N", "tokens of a row (as in training)", int)
+    option(parser, "--stride N", "tokens that a further row of a text counts (half of the context)", int)  # fmt: skip
+    option(parser, "--sentences --world-size N", "sentences of a world (10000)", int)
+    option(parser, "--seed N", "seed of the sentences of a world (0)", int)
     weights(parser)
-    parser.add_argument("--tokens-out", metavar="FILE.tsv",
-                        help="write each token with its nats: place, token, text, nats")  # fmt: skip
+    option(parser, "--tokens-out FILE.tsv", "write each token with its nats: place, token, text, nats")  # fmt: skip
     forcing(parser)
-    parser.add_argument("--json", action="store_true", help="the numbers as JSON")
+    option(parser, "--json", "the numbers as JSON")
 
 
 def _evaluate(options: argparse.Namespace) -> int:

@@ -7,7 +7,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, check_outputs, command, forcing, print_json
+from indicial.commands.arguments import (
+    Commands,
+    check_outputs,
+    command,
+    forcing,
+    option,
+    print_json,
+)
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
@@ -64,22 +71,21 @@ def add(commands: Commands[Any]) -> None:
     _add_notebook(commands)
     made = command(commands, "exercise", "make a handout of a problem sheet", EXERCISE, _exercise)
     made.add_argument("sheet", metavar="SHEET", help="a text in Markdown")
-    made.add_argument("--out", metavar="FILE", help="one file; its ending says the format")
-    made.add_argument("--format", choices=sorted(FORMATS), help="only this one (all three)")
-    made.add_argument("--solution", action="store_true", help="with the answers of the sheet")
+    option(made, "--out FILE", "one file; its ending says the format")
+    option(made, "--format", "only this one (all three)", choices=sorted(FORMATS))
+    option(made, "--solution", "with the answers of the sheet")
     forcing(made)
 
     grade = command(commands, "grade", "grade the answers to a handout", GRADE, _grade)
     grade.add_argument("answers", metavar="ANSWERS", help="a file, or a folder of files")
-    grade.add_argument("--against", required=True, metavar="SHEET", help="the sheet, with answers")
-    grade.add_argument("--csv", metavar="FILE", help="write a table: a row for each student")
-    grade.add_argument("--feedback", metavar="FOLDER", help="write a page for each student (.md)")
-    grade.add_argument("--json", action="store_true", help="everything as JSON")
-    grade.add_argument("--seconds", type=float, default=20.0, metavar="N",
-                       help="seconds of computing for one answer (20)")  # fmt: skip
-    grade.add_argument("--run-code", action="store_true", help="run the Python of notebooks (no)")
-    grade.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the draws (0)")
-    grade.add_argument("--draws", type=int, metavar="N", help="draws for each answer (200)")
+    option(grade, "--against SHEET", "the sheet, with answers", required=True)
+    option(grade, "--csv FILE", "write a table: a row for each student")
+    option(grade, "--feedback FOLDER", "write a page for each student (.md)")
+    option(grade, "--json", "everything as JSON")
+    option(grade, "--seconds N", "seconds of computing for one answer (20)", float, default=20.0)
+    option(grade, "--run-code", "run the Python of notebooks (no)")
+    option(grade, "--seed N", "seed of the draws (0)", int, default=0)
+    option(grade, "--draws N", "draws for each answer (200)", int)
     forcing(grade)
 
 
@@ -217,11 +223,9 @@ def _add_notebook(commands: Commands[Any]) -> None:
     """Adds `notebook` to the parser of `indicial`."""
     made = command(commands, "notebook", "make a notebook of a problem sheet", NOTEBOOK, _notebook)
     made.add_argument("sheets", nargs="+", metavar="SHEET", help="a text in Markdown")
-    made.add_argument("--out", metavar="FILE", help="where to write it, if there is one sheet")
+    option(made, "--out FILE", "where to write it, if there is one sheet")
     forcing(made)
-    made.add_argument(
-        "--run", action="store_true", dest="outputs", help="run the cells, and keep their outputs"
-    )
+    option(made, "--run", "run the cells, and keep their outputs", dest="outputs")
 
 
 def _notebook(options: argparse.Namespace) -> int:

@@ -16,6 +16,7 @@ from indicial.commands.arguments import (
     command,
     filling,
     forcing,
+    option,
     print_json,
     read_programs,
     stretch,
@@ -69,19 +70,14 @@ def add(commands: Commands[Any]) -> None:
                       EXPLAIN, _explain)  # fmt: skip
     explain.add_argument("what", nargs="+", metavar="NAME|FILE", help="a model or a file")
     spelling = explain.add_mutually_exclusive_group()
-    spelling.add_argument(
-        "--latex", action="store_true", help="the equations as a LaTeX document, and nothing else"
-    )
-    spelling.add_argument("--unicode", action="store_true", help="print the equations in Unicode")
-    explain.add_argument("--json", action="store_true", help="everything as JSON")
-    explain.add_argument("--all", action="store_true", dest="everything",
-                         help="also what the analysis made, and costs by tensor")  # fmt: skip
-    explain.add_argument("--graph", metavar="FILE.svg", help="draw what needs what into a file")
+    option(spelling, "--latex", "the equations as a LaTeX document, and nothing else")
+    option(spelling, "--unicode", "print the equations in Unicode")
+    option(explain, "--json", "everything as JSON")
+    option(explain, "--all", "also what the analysis made, and costs by tensor", dest="everything")
+    option(explain, "--graph FILE.svg", "draw what needs what into a file")
     forcing(explain)
-    explain.add_argument("--gradient", action="store_true",
-                         help="the equations of the gradient instead, for reading")  # fmt: skip
-    explain.add_argument("--schedule", action="store_true",
-                         help="how it is run instead: loops, kernels, library calls")  # fmt: skip
+    option(explain, "--gradient", "the equations of the gradient instead, for reading")
+    option(explain, "--schedule", "how it is run instead: loops, kernels, library calls")
     choosing(explain)
     filling(explain)
 
@@ -89,8 +85,7 @@ def add(commands: Commands[Any]) -> None:
     trying.add_argument("what", nargs="?", metavar="EQUATIONS|NAME|FILE",
                         help="what to run; - reads standard input")  # fmt: skip
     trying.add_argument("--seed", type=int, default=0, help="seed of the random values (0)")
-    trying.add_argument("--all", action="store_true", dest="everything",
-                        help="also inputs and parameters, and every slice")  # fmt: skip
+    option(trying, "--all", "also inputs and parameters, and every slice", dest="everything")
     filling(trying)
     _add_plot(commands)
 
@@ -283,9 +278,9 @@ def _add_plot(commands: Commands[Any]) -> None:
     plot = command(commands, "plot", "draw how a quantity varies from draw to draw", PLOT, _plot)
     plot.add_argument("file", metavar="FILE", help="a text, or the name of a model")
     plot.add_argument("quantity", metavar="QUANTITY", nargs="*", help="what to draw: α[0], c[i]")
-    plot.add_argument("--out", metavar="FILE", help="the picture: .png, .svg or .pdf (plot.png)")
-    plot.add_argument("--draws", type=int, metavar="N", help="how many draws (2,000)")
-    plot.add_argument("--seed", type=int, default=0, metavar="N", help="the draws (0)")
+    option(plot, "--out FILE", "the picture: .png, .svg or .pdf (plot.png)")
+    option(plot, "--draws N", "how many draws (2,000)", int)
+    option(plot, "--seed N", "the draws (0)", int, default=0)
     choosing(plot)
     filling(plot)
     forcing(plot)

@@ -12,6 +12,7 @@ from indicial.commands.arguments import (
     command,
     forcing,
     given_inputs,
+    option,
     weights,
 )
 from indicial.commands.design import design_meant
@@ -47,14 +48,11 @@ def add(commands: Commands[Any]) -> None:
     parser = command(commands, "export", "write a model as PyTorch or ONNX", EXPORT, _export)
     parser.add_argument("run_folder", metavar="RUN",
                         help="the folder of a run, or a design by its file or name")  # fmt: skip
-    parser.add_argument("--format", choices=sorted(ENDINGS), required=True, help="what to write")
-    parser.add_argument("--out", metavar="FILE",
-                        help="where to (model.py or model.onnx in the run)")  # fmt: skip
-    parser.add_argument("--checkpoint", choices=["best", "last"],
-                        help="which weights of the run to use (best)")  # fmt: skip
+    option(parser, "--format", "what to write", choices=sorted(ENDINGS), required=True)
+    option(parser, "--out FILE", "where to (model.py or model.onnx in the run)")
+    option(parser, "--checkpoint", "which weights of the run to use (best)", choices=["best", "last"])  # fmt: skip
     forcing(parser)
-    parser.add_argument("--length", type=int, metavar="N",
-                        help="ONNX for texts of N tokens only, where any length is not possible")  # fmt: skip
+    option(parser, "--length N", "ONNX for texts of N tokens only, where any length is not possible", int)  # fmt: skip
     _add_report(commands)
 
 
@@ -174,13 +172,10 @@ def _add_report(commands: Commands[Any]) -> None:
     """Adds `report` to the parser of `indicial`."""
     parser = command(commands, "report", "write a page about a run", REPORT, _report)
     parser.add_argument("run_folder", metavar="RUN", help="the folder of a run")
-    parser.add_argument("--out", metavar="FILE", help="the file (report.html in the run)")
-    parser.add_argument("--text", metavar="TEXT",
-                        help="what the heads read (what the model says itself)")  # fmt: skip
-    parser.add_argument("--input", action="append", default=[], metavar="NAME=VALUE",
-                        help="what an input reads, of a model with several")  # fmt: skip
-    parser.add_argument("--row", type=int, metavar="N",
-                        help="of a model of the phrasebook or of scenes: from this row on (0)")  # fmt: skip
+    option(parser, "--out FILE", "the file (report.html in the run)")
+    option(parser, "--text TEXT", "what the heads read (what the model says itself)")
+    option(parser, "--input NAME=VALUE …", "what an input reads, of a model with several")
+    option(parser, "--row N", "of a model of the phrasebook or of scenes: from this row on (0)", int)  # fmt: skip
     weights(parser)
     forcing(parser)
 

@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from indicial.commands.answering import answer_from_pages, decoding, looks_up
-from indicial.commands.arguments import Commands, command, forcing, print_json, refuse, weights
+from indicial.commands.arguments import (
+    Commands,
+    command,
+    forcing,
+    option,
+    print_json,
+    refuse,
+    weights,
+)
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
@@ -91,27 +99,19 @@ def add(commands: Commands[Any]) -> None:
 
 def _add_prompts(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what to go on from")
-    group.add_argument("--prompt", action="append", default=[], metavar="TEXT",
-                       help="may be repeated: one text for each")  # fmt: skip
-    group.add_argument("--prompt-file", action="append", default=[], metavar="FILE",
-                       help="a file is a prompt, without the newline at its end; - is standard "
-                       "input")  # fmt: skip
-    group.add_argument("--input", action="append", default=[], metavar="NAME=TEXT|FILE",
-                       help="an input of the equations: a text, or a file with a row in each line; "
-                       "- is standard input; a table whose columns are the inputs needs no NAME")  # fmt: skip
-    group.add_argument("--column", action="append", default=[], metavar="NAME=COLUMN",
-                       help="the column of a table that an input reads")  # fmt: skip
-    group.add_argument("--text", action="append", default=[], metavar="TEXT", dest="texts",
-                       help="a text with blanks (___) for a model that fills them; may be repeated")  # fmt: skip
-    group.add_argument("--alternatives", type=int, default=5, metavar="N",
-                       help="words to show for each blank (5)")  # fmt: skip
-    group.add_argument("--pages", nargs="+", metavar="PATH",
-                       help="pages to look answers up in (those of the training)")  # fmt: skip
-    group.add_argument("--ask", action="store_true",
-                       help="of a model that reads pages: a question and its answer for every page, as "
-                       "a table")  # fmt: skip
-    group.add_argument("--interactive", action="store_true",
-                       help="write a text in turns: Ctrl-C ends an answer, Ctrl-D everything")  # fmt: skip
+    option(group, "--prompt TEXT …", "may be repeated: one text for each")
+    option(group, "--prompt-file FILE …", "a file is a prompt, without the newline at its end; - "
+           "is standard input")  # fmt: skip
+    option(group, "--input NAME=TEXT|FILE …", "an input of the equations: a text, or a file with "
+           "a row in each line; - is standard input; a table whose columns are the inputs needs no NAME")  # fmt: skip
+    option(group, "--column NAME=COLUMN …", "the column of a table that an input reads")
+    option(group, "--text TEXT …", "a text with blanks (___) for a model that fills them; may be "
+           "repeated", dest="texts")  # fmt: skip
+    option(group, "--alternatives N", "words to show for each blank (5)", int, default=5)
+    option(group, "--pages PATH", "pages to look answers up in (those of the training)", nargs="+")
+    option(group, "--ask", "of a model that reads pages: a question and its answer for every "
+           "page, as a table")  # fmt: skip
+    option(group, "--interactive", "write a text in turns: Ctrl-C ends an answer, Ctrl-D everything")  # fmt: skip
     weights(group)
 
 
@@ -126,39 +126,30 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
         ("no-repeat-ngram-size", int, "N", "no run of N tokens comes twice; 0 is off (0)"),
         ("seed", int, "N", "seed of the random numbers; without it, another one each time"),
     ]:
-        group.add_argument(f"--{name}", type=kind, metavar=value, help=text)
+        option(group, f"--{name} {value}", text, kind)
 
 
 def _add_search(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("several texts, and beam search")
-    group.add_argument("--num-return-sequences", type=int, metavar="N",
-                       help="texts for each prompt (1)")  # fmt: skip
-    group.add_argument("--num-beams", type=int, metavar="N",
-                       help="search for a likely text, N at a time; 1 is no search (1)")  # fmt: skip
-    group.add_argument("--length-penalty", type=float, metavar="X",
-                       help="a found text counts log-probability / length^X (1)")  # fmt: skip
-    group.add_argument("--early-stopping", choices=["true", "false", "never"],
-                       help="end the search when N texts are found; never: only when no longer "
-                       "one could be better (false: in between)")  # fmt: skip
+    option(group, "--num-return-sequences N", "texts for each prompt (1)", int)
+    option(group, "--num-beams N", "search for a likely text, N at a time; 1 is no search (1)", int)
+    option(group, "--length-penalty X", "a found text counts log-probability / length^X (1)", float)
+    option(group, "--early-stopping", "end the search when N texts are found; never: only when "
+           "no longer one could be better (false: in between)", choices=["true", "false", "never"])  # fmt: skip
 
 
 def _add_ends(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("when to stop, what to print")
-    group.add_argument("--max-new-tokens", type=int, metavar="N", help="at most this many (200)")
-    group.add_argument("--stop-at-repeat", action="store_true",
-                       help="end a text that has fallen into a loop")  # fmt: skip
-    group.add_argument("--no-slide", action="store_true",
-                       help="refuse what is longer than the model has positions for")  # fmt: skip
-    group.add_argument("--out", metavar="FILE",
-                       help="with --input or pages: write the answers there")  # fmt: skip
-    group.add_argument("--show-source", action="store_true",
-                       help="the page that each answer was read off")  # fmt: skip
-    group.add_argument("--format", choices=["lines", "conllu", "arcs"], default="lines",
-                       help="with --input: an answer in each line; what is said of each word as "
-                       "CoNLL-U; trees as arcs above the words (lines)")  # fmt: skip
+    option(group, "--max-new-tokens N", "at most this many (200)", int)
+    option(group, "--stop-at-repeat", "end a text that has fallen into a loop")
+    option(group, "--no-slide", "refuse what is longer than the model has positions for")
+    option(group, "--out FILE", "with --input or pages: write the answers there")
+    option(group, "--show-source", "the page that each answer was read off")
+    option(group, "--format", "with --input: an answer in each line; what is said of each word "
+           "as CoNLL-U; trees as arcs above the words (lines)",
+           choices=["lines", "conllu", "arcs"], default="lines")  # fmt: skip
     forcing(group)
-    group.add_argument("--json", action="store_true",
-                       help="texts, tokens, log-probabilities and loops as JSON, at the end")  # fmt: skip
+    option(group, "--json", "texts, tokens, log-probabilities and loops as JSON, at the end")
 
 
 # ---------------------------------------------------------------------- running

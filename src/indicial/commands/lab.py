@@ -8,7 +8,7 @@ import socket
 import sys
 from typing import Any
 
-from indicial.commands.arguments import Commands, command
+from indicial.commands.arguments import Commands, command, option
 from indicial.program.messages import IndicialError
 
 LAB = """\
@@ -34,9 +34,8 @@ def add(commands: Commands[Any]) -> None:
     """Adds `lab` and `lsp` to the parser of `indicial`."""
     parser = command(commands, "lab", "open equations and runs in the browser", LAB, _lab)
     parser.add_argument("what", nargs="*", metavar="FILE|MODEL|FOLDER|LINK", help="what to show")
-    parser.add_argument("--port", type=int, metavar="N",
-                        help=f"where to serve ({PORT}, or another that is free)")  # fmt: skip
-    parser.add_argument("--no-browser", action="store_true", help="only print the link")
+    option(parser, "--port N", f"where to serve ({PORT}, or another that is free)", int)
+    option(parser, "--no-browser", "only print the link")
     _add_lsp(commands)
 
 
@@ -97,7 +96,7 @@ pip install "indicial[editor]"
 
 def _add_lsp(commands: Commands[Any]) -> None:
     lsp = command(commands, "lsp", "check equations in an editor, as you type", LSP, _lsp)
-    lsp.add_argument("--stdio", action="store_true", help="accepted, since many editors say so")
+    option(lsp, "--stdio", "accepted, since many editors say so")
 
 
 def _lsp(options: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, Parser, command
+from indicial.commands.arguments import Commands, Parser, command, option
 from indicial.commands.train import STOPPED
 
 if TYPE_CHECKING:
@@ -157,34 +157,28 @@ def add(commands: Commands[Any]) -> None:
     parser.set_defaults(run=lambda options: _help(parser))
     studies = parser.add_subparsers(metavar="NAME", title="studies")
     shaping = _add(studies, "shaping", "terms of the loss that shape the attention", SHAPING)
-    shaping.add_argument("--few", action="store_true",
-                         help="few sentences that are seen often: does a term help to generalise?")  # fmt: skip
+    option(shaping, "--few", "few sentences that are seen often: does a term help to generalise?")
     heads = _add(studies, "heads", "what each head of a transformer does", HEADS)
-    heads.add_argument("--run", metavar="RUN", dest="subject",
-                       help="look at this run instead of training one")  # fmt: skip
+    option(heads, "--run RUN", "look at this run instead of training one", dest="subject")
     _add(studies, "run_time", "the time of an RNN and a CNN by length", RUN_TIME)
     _add(studies, "repetition", "loops of a trigram by temperature", REPETITION)
     _add(studies, "loops", "loops of neural models by temperature", LOOPS)
     _add(studies, "which_model", "encoder, decoder or both", WHICH_MODEL)
     knowledge = _add(studies, "knowledge", "what a model knows of a text", KNOWLEDGE)
-    knowledge.add_argument("--data", required=True, metavar="FOLDER",
-                           help="with wiki.txt, birth_places_train.tsv and birth_dev.tsv")  # fmt: skip
+    option(knowledge, "--data FOLDER", "with wiki.txt, birth_places_train.tsv and "
+           "birth_dev.tsv", required=True)  # fmt: skip
     _add(studies, "facts", "how often a fact must be read to be known", FACTS)
     parses = _add(studies, "parses", "heads as links of a parse", PARSES)
-    parses.add_argument("--data", required=True, metavar="FOLDER",
-                        help="a treebank: *train*.conllu and *dev*.conllu")  # fmt: skip
-    parses.add_argument("--steps", type=int, metavar="N", help="of each training (600)")
-    parses.add_argument("--run", metavar="RUN", dest="subject",
-                        help="look at this run instead of training some")  # fmt: skip
+    option(parses, "--data FOLDER", "a treebank: *train*.conllu and *dev*.conllu", required=True)
+    option(parses, "--steps N", "of each training (600)", int)
+    option(parses, "--run RUN", "look at this run instead of training some", dest="subject")
 
 
 def _add(studies: Commands[Any], name: str, line: str, text: str) -> Parser:
     parser = command(studies, name, line, text, lambda options: _run(name, options))
-    parser.add_argument("--out", metavar="FOLDER", help=f"(runs/study-{name})")
-    parser.add_argument("--quick", action="store_true",
-                        help="tiny models and few steps; its figures mean nothing")  # fmt: skip
-    parser.add_argument("--workers", type=int, metavar="N",
-                        help="trainings at a time (as many as there are cores)")  # fmt: skip
+    option(parser, "--out FOLDER", f"(runs/study-{name})")
+    option(parser, "--quick", "tiny models and few steps; its figures mean nothing")
+    option(parser, "--workers N", "trainings at a time (as many as there are cores)", int)
     return parser
 
 

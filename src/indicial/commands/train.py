@@ -7,7 +7,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indicial.commands.arguments import Commands, check_outputs, command, forcing, refuse, setting
+from indicial.commands.arguments import (
+    Commands,
+    check_outputs,
+    command,
+    forcing,
+    option,
+    refuse,
+    setting,
+)
 from indicial.commands.design import compare_designs
 from indicial.program.messages import IndicialError
 
@@ -60,15 +68,13 @@ def add(commands: Commands[Any]) -> None:
     parser.add_argument("model", nargs="*", metavar="MODEL", help=GROUPS["model"][0].help)
     for title, options in GROUPS.items():
         group = parser.add_argument_group(title)
-        for option in options:
-            if option.name != "model":
-                setting(group, option)
+        for one in options:
+            if one.name != "model":
+                setting(group, one)
         if title == "model":
-            group.add_argument(
-                "--resume", nargs="?", const=True, metavar="RUN",
-                help="go on with a run, from its last checkpoint",
-            )  # fmt: skip
-            group.add_argument("--config", metavar="FILE", help="settings in YAML, by these names")
+            option(group, "--resume RUN", "go on with a run, from its last "
+                   "checkpoint", nargs="?", const=True)  # fmt: skip
+            option(group, "--config FILE", "settings in YAML, by these names")
     _add_compare(commands)
 
 
@@ -167,34 +173,26 @@ def _add_compare(commands: Commands[Any]) -> None:
                         help="as in the examples: NAME, FILE.eq, NAME+NAME, NAME:SIZE=VALUE,…; "
                         "or two designs: a name, FILE.json, the folder of a run")  # fmt: skip
     group = parser.add_argument_group("comparison")
-    group.add_argument("--parameters", metavar="N,…",
-                       help="how many each model has: 100k,300k,1M (300k)")  # fmt: skip
-    group.add_argument("--seeds", type=int, metavar="N",
-                       help="trainings of each, with other first weights and batches (2; "
-                       "with --minutes 1)")  # fmt: skip
-    group.add_argument("--tokens-budget", metavar="N",
-                       help="tokens that each training sees (1.6M)")  # fmt: skip
-    group.add_argument("--minutes", metavar="M",
-                       help="instead: so long for each training, however many tokens")  # fmt: skip
-    group.add_argument("--samples", action="store_true",
-                       help="let each model say something, at three temperatures")  # fmt: skip
-    group.add_argument("--out", metavar="FOLDER", help="(runs/compare-DATA-1)")
-    group.add_argument("--workers", type=int, metavar="N",
-                       help="trainings at a time (as many as there are cores)")  # fmt: skip
+    option(group, "--parameters N,…", "how many each model has: 100k,300k,1M (300k)")
+    option(group, "--seeds N", "trainings of each, with other first weights and batches (2; "
+           "with --minutes 1)", int)  # fmt: skip
+    option(group, "--tokens-budget N", "tokens that each training sees (1.6M)")
+    option(group, "--minutes M", "instead: so long for each training, however many tokens")
+    option(group, "--samples", "let each model say something, at three temperatures")
+    option(group, "--out FOLDER", "(runs/compare-DATA-1)")
+    option(group, "--workers N", "trainings at a time (as many as there are cores)", int)
     group = parser.add_argument_group("two designs or runs; nothing else is for them")
-    group.add_argument("--figure", metavar="FILE",
-                       help="draw both in one picture: .svg, .png or .pdf")  # fmt: skip
+    option(group, "--figure FILE", "draw both in one picture: .svg, .png or .pdf")
     forcing(group)
-    group.add_argument("--text", metavar="COMPARE", help="the example on which weights are shown")
-    group.add_argument("--task", metavar="NAME",
-                       help="why they differ, on every case of content, position or unique")  # fmt: skip
-    group.add_argument("--json", action="store_true", help="all numbers as JSON")
+    option(group, "--text COMPARE", "the example on which weights are shown")
+    option(group, "--task NAME", "why they differ, on every case of content, position or unique")
+    option(group, "--json", "all numbers as JSON")
     more = {"data": DATA, "learning": [OPTIONS["batch_size"], *LEARNING], "machine": MACHINE}
     for title, options in more.items():
         own = parser.add_argument_group(title)
-        for option in options:
-            if option.name not in ("seed", "fsdp"):
-                setting(own, option)
+        for one in options:
+            if one.name not in ("seed", "fsdp"):
+                setting(own, one)
 
 
 def _compare(options: argparse.Namespace) -> int:
