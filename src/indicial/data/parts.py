@@ -247,10 +247,13 @@ def find_parts(
     columns: Mapping[str, str] | None = None,
 ) -> Parts:
     """Both parts of the data that were asked for; complains about what does not fit together."""
-    if columns:
-        return _of_questions(what, field, documents, validation, seed, raw, columns)
-    found = open_source(what, field, documents, raw)
-    kept_back = fraction_or_names(validation)
+
+    def opened(names: Sequence[str]) -> Files | Together | World:
+        if columns:  # tables with questions and answers, and texts beside them
+            return open_together(names, columns, field, documents, raw)
+        return open_source(names, field, documents, raw)
+
+    found, kept_back = opened(what), fraction_or_names(validation)
     if isinstance(found, World):
         if field or documents != "auto" or not isinstance(kept_back, float):
             raise IndicialError(
@@ -258,34 +261,18 @@ def find_parts(
                 "--field, --documents and files for --validation do not go with it"
             )
         return _of_world(found, kept_back, seed, world_size)
-    found = found.settled()
+    if isinstance(found, Files):
+        found = found.settled()
     if isinstance(kept_back, float):
         return Parts(found, kept_back, seed, found.notes)
-    other = open_source(kept_back, field, documents, raw)
+    other = opened(kept_back)
     if isinstance(other, World):
         raise IndicialError(
             f"--validation {other.name} is a built-in world, and the training data are files"
         )
-    found, other = found.without(other), replace(other, unit=found.unit)
+    if isinstance(found, Files) and isinstance(other, Files):
+        found, other = found.without(other), replace(other, unit=found.unit)
     return Parts(found, other, seed, (*found.notes, *other.notes))
-
-
-def _of_questions(
-    what: Sequence[str],
-    field: str | None,
-    documents: str,
-    validation: float | Sequence[str],
-    seed: int,
-    raw: bool,
-    columns: Mapping[str, str],
-) -> Parts:
-    """Tables with questions and answers, and texts beside them."""
-    train = open_together(what, columns, field, documents, raw)
-    kept_back = fraction_or_names(validation)
-    if isinstance(kept_back, float):
-        return Parts(train, kept_back, seed, train.notes)
-    other = open_together(kept_back, columns, field, documents, raw)
-    return Parts(train, other, seed, (*train.notes, *other.notes))
 
 
 def _of_world(world: World, fraction: float, seed: int, size: int) -> Parts:

@@ -52,8 +52,6 @@ class Texts(Language):
     """Documents in rows of their own; some of their tokens count."""
 
     name = "texts"
-    by_heart = True
-    """To know what a text says is to learn it by heart: more of the time is not too much."""
 
     def __init__(
         self,

@@ -298,17 +298,25 @@ def _task(
             f"a batch of {batch_size:,} x {context:,} tokens is more than any memory holds; make "
             "--batch-size smaller (--accumulate makes up for it), or --context"
         )
+    batch_size = processes.rows(batch_size, said=settings.batch_size is not None)
+    seed = settings.seed or 0
+    return task_of(found.task, found.program, data, settings, context, batch_size, seed)
+
+
+def task_of(
+    name: str,
+    program: Program,
+    data: Data | Columns,
+    settings: Settings,
+    context: int,
+    batch_size: int,
+    seed: int,
+) -> Task:
+    """The task with this name, on data, as the settings want it."""
     return make_task(
-        found.task,
-        found.program,
-        data,
-        context=context,
-        batch_size=processes.rows(batch_size, said=settings.batch_size is not None),
-        seed=settings.seed or 0,
-        variation=variation_of(settings),
-        objective=settings.objective,
-        shares=shares_of(settings),
-    )
+        name, program, data, context=context, batch_size=batch_size, seed=seed,
+        variation=variation_of(settings), objective=settings.objective, shares=shares_of(settings),
+    )  # fmt: skip
 
 
 def variation_of(settings: Settings) -> Variation:
@@ -373,15 +381,8 @@ def _check_sizes(given: Mapping[str, int], task: Task) -> None:
 def _module(found: Trainable, task: Task, settings: Settings, device: str) -> ProgramModule:
     about = task.about
     told = {**task.sizes, **task.lengths}
-    chosen = defaults.sizes(
-        found.program,
-        told,
-        found.sizes,
-        settings.minutes,
-        about.tokens,
-        about.tokens_per_row,
-        device,
-    )
+    data = (about.tokens, about.tokens_per_row)
+    chosen = defaults.sizes(found.program, told, found.sizes, settings.minutes, *data, device)
     torch.manual_seed(settings.seed or 0)
     every = {**chosen, **task.sizes}
     listed = ", ".join(f"{name} = {value}" for name, value in every.items())
@@ -428,6 +429,7 @@ def _choices(
     whole = 60 * (settings.minutes or defaults.MINUTES)
     left = processes.share(max(whole - (schedule.now() - begun), whole / 2))
     parameters = sum(p.numel() for p in module.parameters())
+    # To know what a text says is to learn it by heart: more of the time is not too much.
     by_heart = isinstance(task, Texts)
     most = None if by_heart else defaults.most_steps(parameters, about.tokens, tokens)
     amount = defaults.amount(

@@ -30,7 +30,6 @@ from indicial.data.column_rows import Columns
 from indicial.data.corpus import Data
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
-from indicial.tasks.programs import make_task
 from indicial.tasks.scoring import Classes
 from indicial.training.curves import Confusion, Curves, Metrics, TensorBoard, summary_writer
 from indicial.training.defaults import best_device
@@ -41,7 +40,7 @@ from indicial.training.processes import ALONE, Processes, joined_processes
 from indicial.training.run import Description, Run
 from indicial.training.settings import Choices, Settings, read_config
 from indicial.training.shared_data import Tell, read_run_data
-from indicial.training.starting import Origin, Ready, begin, shares_of, variation_of
+from indicial.training.starting import Origin, Ready, begin, task_of
 from indicial.training.watchers import Watcher
 
 
@@ -71,7 +70,8 @@ def train(
             settings[name] = str(value.folder if isinstance(value, Run) else value)
     if "model" in settings:
         raise IndicialError('the model comes first, without a name: train("ugrnn", data="people")')
-    said = Settings.read({"model": [_named(one) for one in model] or None, **settings})
+    names = [one.title if isinstance(one, Program) else os.fspath(one) for one in model]
+    said = Settings.read({"model": names or None, **settings})
     if config is not None:
         said = said.over(read_config(Path(config)))
     folder = resume.folder if isinstance(resume, Run) else resume
@@ -84,44 +84,33 @@ def train(
 
 def train_with(
     settings: Settings,
-    resume: str | None,
+    folder: str | None,
     tell: Tell,
     quiet: bool = False,
     more: tuple[Watcher, ...] = (),
     model: tuple[str | os.PathLike[str] | Program, ...] | None = None,
 ) -> Run:
-    """The same with settings that are read already; `model` where it is not all names and files."""
-    with joined_processes({**settings.said(), "resume": resume}, bool(settings.fsdp)) as processes:
-        return _train(settings, resume, tell, quiet, more, model, processes)
+    """The same with settings that are read already, in a `folder` to go on with; `model` where it is not
+    all names and files."""
+    said = {**settings.said(), "resume": folder}
+    with joined_processes(said, bool(settings.fsdp)) as processes:
+        if settings.tensorboard:
+            summary_writer()  # a missing package is told before anything is prepared
+        shows = processes.rank == 0
+        heard = tell if shows else lambda text: None
+        if folder is not None:
+            ready = resume(folder, settings, heard, processes)
+        else:
+            ready = begin(settings, heard, processes, model=model)
+        watchers = [*_watchers(settings, ready, tell, quiet), *more] if shows else []
+        ready.run.summary = take_steps(
+            ready.task, ready.module, ready.choices, ready.run, watchers, ready.plan, processes
+        )
+        return ready.run
 
 
-def _train(
-    settings: Settings,
-    folder: str | None,
-    tell: Tell,
-    quiet: bool,
-    more: tuple[Watcher, ...],
-    model: tuple[str | os.PathLike[str] | Program, ...] | None,
-    processes: Processes,
-) -> Run:
-    if settings.tensorboard:
-        summary_writer()  # a missing package is told before anything is prepared
-    shows = processes.rank == 0
-    heard = tell if shows else lambda text: None
-    if folder is not None:
-        ready = resume(folder, settings, heard, processes)
-    else:
-        ready = begin(settings, heard, processes, model=model)
+def _watchers(settings: Settings, ready: Ready, tell: Tell, quiet: bool) -> list[Watcher]:
     run = ready.run
-    own = [*_watchers(settings, run, tell, quiet), *_pictures(ready)]
-    watchers = [*own, *more] if shows else []
-    run.summary = take_steps(
-        ready.task, ready.module, ready.choices, run, watchers, ready.plan, processes
-    )
-    return run
-
-
-def _watchers(settings: Settings, run: Run, tell: Tell, quiet: bool) -> list[Watcher]:
     watchers: list[Watcher] = [Metrics(run.metrics)]
     if not quiet:
         watchers.append(make_display())
@@ -131,20 +120,10 @@ def _watchers(settings: Settings, run: Run, tell: Tell, quiet: bool) -> list[Wat
             watchers.append(TensorBoard(run.folder / "tensorboard"))
         except IndicialError as error:  # a run that was begun with it goes on without
             tell(f"note: {error}")
-    return watchers
-
-
-def _pictures(ready: Ready) -> list[Watcher]:
-    """What is drawn for the task of a run, beside its curves."""
     scoring = getattr(ready.task, "scoring", None)
-    if not isinstance(scoring, Classes):
-        return []
-    return [Confusion(ready.run.folder, scoring, ready.task.program.title)]
-
-
-def _named(model: str | os.PathLike[str] | Program) -> str:
-    """What a run says that it is made of."""
-    return model.title if isinstance(model, Program) else os.fspath(model)
+    if isinstance(scoring, Classes):
+        watchers.append(Confusion(run.folder, scoring, ready.task.program.title))
+    return watchers
 
 
 def tell_stderr(text: str) -> None:
@@ -179,8 +158,14 @@ def resume(
             f"the learning rate was planned for {choices.max_steps} steps and is now for "
             f"{settings.max_steps}"
         )
-    if settings.max_steps is not None:
-        choices = _for_steps(choices, settings.max_steps)
+    if settings.max_steps is not None:  # so many, however long they take
+        choices = replace(
+            choices,
+            max_steps=settings.max_steps,
+            seconds=None,
+            eval_every=choices.eval_every or choices.mark_every,
+            save_every=choices.save_every or choices.mark_every,
+        )
     if settings.patience is not None:
         choices = replace(choices, patience=settings.patience)
     program = run.program
@@ -191,17 +176,8 @@ def resume(
     if settings.data:
         run.keep_setting("data", list(settings.data))
     run.mend(data)
-    task = make_task(
-        run.description.task,
-        program,
-        data,
-        context=choices.context,
-        batch_size=choices.batch_size,
-        seed=choices.seed,
-        variation=variation_of(kept),
-        objective=kept.objective,
-        shares=shares_of(kept),
-    )
+    rows = (choices.context, choices.batch_size)
+    task = task_of(run.description.task, program, data, kept, *rows, choices.seed)
     torch.manual_seed(choices.seed)
     device = processes.device(choices.device)
     module = program.compile(sizes=run.description.sizes, device=device)
@@ -217,24 +193,8 @@ def resume(
     if left <= 0:
         tell(f"all {first:,} steps are done; to train on: --max-steps with more than {first}")
     per_step = rehearse(task, module, choices, processes) if left > FEW else None
-    return Ready(
-        task,
-        module,
-        choices,
-        run,
-        make_plan(task, module, choices, run.folder, per_step, first, end),
-    )
-
-
-def _for_steps(choices: Choices, steps: int) -> Choices:
-    """So many steps, however long they take."""
-    return replace(
-        choices,
-        max_steps=steps,
-        seconds=None,
-        eval_every=choices.eval_every or choices.mark_every,
-        save_every=choices.save_every or choices.mark_every,
-    )
+    plan = make_plan(task, module, choices, run.folder, per_step, first, end)
+    return Ready(task, module, choices, run, plan)
 
 
 def _open_run(folder: str, processes: Processes) -> Run:
