@@ -136,20 +136,14 @@ def design_meant(word: str) -> Iterator[None]:
         raise IndicialError(f"{error}{hint}") from error
 
 
-def compare_designs(
-    pair: tuple[Design, Design],
-    text: str | None,
-    figure: str | None,
-    as_json: bool = False,
-    task: str | None = None,
-) -> int:
+def compare_designs(pair: tuple[Design, Design], options: argparse.Namespace) -> int:
     """Prints what is the same in two designs and what is not."""
     from indicial.designs.comparison import compare
 
-    found = compare(*pair, text)
-    if figure is not None:
-        found.figure(figure)
-    if as_json:
+    found, task = compare(*pair, options.text), options.task
+    if options.figure is not None:
+        found.figure(options.figure)
+    if options.json:
         why = {"reasons": [r.to_json() for r in found.reasons(task)]} if task else {}
         print_json(found.to_json() | why)
     else:

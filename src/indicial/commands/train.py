@@ -205,7 +205,7 @@ def _compare(options: argparse.Namespace) -> int:
             options, sorted(others), "is not for this: nothing is trained when designs are compared"
         )
         check_outputs(options, "figure")
-        return compare_designs(designs, options.text, options.figure, options.json, options.task)
+        return compare_designs(designs, options)
     refuse(
         options,
         DESIGN_OPTIONS,

@@ -90,26 +90,22 @@ def filled(
             "the equations say no probability of a word, so nothing can be filled in"
         )
     tokens, places = _tokens(tokenizer, text, leads)
-    asked = _Asked(module, found, tokenizer, tokens, places)
+    asked = _Asked(module, found, tokenizer, tokens)
     words: dict[int, tuple[tuple[str, float], ...]] = {}
     open_places = list(places)
     while open_places:
         scores = asked.distributions(open_places)
         surest = max(open_places, key=lambda place: float(scores[place].max()))
-        asked.put(surest, int(scores[surest].argmax()))
+        asked.tokens[surest] = int(scores[surest].argmax())
         open_places.remove(surest)
     for _ in range(SWEEPS if len(places) > 1 else 1):
         before = list(asked.tokens)
         for place in places:
             one = asked.distributions([place])[place]
-            asked.put(place, int(one.argmax()))
+            asked.tokens[place] = int(one.argmax())
             best = one.topk(min(alternatives, len(one)))
-            words[place] = tuple(
-                (tokenizer.decode([token]), probability)
-                for token, probability in zip(
-                    best.indices.tolist(), best.values.tolist(), strict=True
-                )
-            )
+            likeliest = [tokenizer.decode([token]) for token in best.indices.tolist()]
+            words[place] = tuple(zip(likeliest, best.values.tolist(), strict=True))
         if asked.tokens == before:
             break
     first = int(leads)
@@ -144,10 +140,6 @@ class _Asked:
     prediction: Prediction
     tokenizer: Tokenizer
     tokens: list[int]
-    blanks: Sequence[int]
-
-    def put(self, place: int, token: int) -> None:
-        self.tokens[place] = token
 
     def distributions(self, places: Sequence[int]) -> dict[int, torch.Tensor]:
         """P at each of these places, with blanks there if the model reads blanks."""
@@ -157,11 +149,10 @@ class _Asked:
         size, name = self.tokenizer.size, self.prediction.distribution.name
         inputs = self.prediction.inputs(given, where, size)
         device = next(self.module.parameters()).device
+        given_there = {n: v.to(device) for n, v in inputs.items()}
         self.module.eval()
         with torch.no_grad():
-            values = self.module(**{n: v.to(device) for n, v in inputs.items()}, want=[name])[name][
-                0
-            ]
+            values = self.module(**given_there, want=[name])[name][0]
         result = {}
         for place in places:
             one = values[place, :size].clone().double().cpu()

@@ -217,7 +217,8 @@ def match(
     questions, truth = zip(*asked.rows(), strict=True)
     recall: dict[int, float] = {}
     if run.description.task == "columns":
-        answers, recall = _looked_up(run, questions, truth, checkpoint, pages, progress)
+        librarian = Librarian.of(run, checkpoint, pages)
+        answers, recall = _looked_up(librarian, questions, truth, progress)
     else:
         answers = tuple(ask(run, questions, checkpoint, progress))
     trained = trained_on(run, columns)
@@ -229,15 +230,9 @@ def match(
 
 
 def _looked_up(
-    run: Run,
-    questions: Sequence[str],
-    truth: Sequence[str],
-    checkpoint: str,
-    pages: Sequence[str] | None,
-    progress: Progress | None,
+    librarian: Librarian, questions: Sequence[str], truth: Sequence[str], progress: Progress | None
 ) -> tuple[tuple[Answer, ...], dict[int, float]]:
     """Answers off pages, and how often the right page is among the likeliest."""
-    librarian = Librarian.of(run, checkpoint, pages)
     found = list(librarian.answers(questions, max(RECALLED), progress))
     index = Index(librarian.pages)
     right = [index.find(q, a) for q, a in zip(questions, truth, strict=True)]

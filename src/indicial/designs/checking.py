@@ -254,7 +254,7 @@ def check(design: Design, what: str | Task) -> Check:
     squares, count = 0.0, 0
     for cases in by_length.values():
         outputs = run_cases(design.module, design.token_input, cases)
-        answered += [_nearest(c, y) for c, y in zip(cases, outputs, strict=True)]
+        answered += [nearest(c, y) for c, y in zip(cases, outputs, strict=True)]
         wanted, asked = targets(cases, len(task.outputs))
         squares += float((((outputs - wanted) ** 2) * asked[..., None]).sum())
         count += int(asked.sum()) * len(task.outputs)
@@ -299,7 +299,8 @@ def targets(cases: list[Case], outputs: int) -> tuple[Array, Any]:
     return np.eye(outputs)[table.clip(0)], table >= 0
 
 
-def _nearest(case: Case, outputs: Array) -> Answered:
+def nearest(case: Case, outputs: Array) -> Answered:
+    """The place of a case whose answer is nearest to being wrong."""
     margins = {}
     for place, answer in enumerate(case.answers):
         if answer is not None:

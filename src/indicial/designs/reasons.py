@@ -13,13 +13,13 @@ difference means: nothing, less or more of the same, or that it makes up for ano
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from indicial.designs.checking import Case, Task, fits, named_task
+from indicial.designs.checking import Case, Task, fits, named_task, nearest
 from indicial.designs.circuits import Circuits
 from indicial.designs.comparison import LITTLE, SAME, Comparison, Part
 from indicial.designs.design import Array
@@ -41,7 +41,8 @@ class Outputs:
     @property
     def margins(self) -> Array:
         """For each case, that of the place where it is smallest."""
-        return np.array([_margin(c, y)[0] for c, y in zip(self.cases, self.arrays, strict=True)])
+        both = zip(self.cases, self.arrays, strict=True)
+        return np.array([nearest(case, outputs).margin for case, outputs in both])
 
     @property
     def wrong(self) -> list[int]:
@@ -156,46 +157,25 @@ def reasons(comparison: Comparison, what: str | Task) -> list[Reason]:
                 ),
                 (),
             )
-        found.append(_reason(part, comparison.names, task, base, behind, turned, partners))
+        changes = [
+            np.abs(b - a) * _asked(case, a)
+            for case, a, b in zip(base.cases, base.arrays, behind.arrays, strict=True)
+        ]
+        number = int(np.argmax([change.max() for change in changes]))
+        place, output = np.unravel_index(int(np.argmax(changes[number])), changes[number].shape)
+        at = int(place), int(output)
+        found.append(Reason(
+            part, comparison.names, task, len(base.cases), base.cases[number], *at,
+            float(base.arrays[number][at]), float(behind.arrays[number][at]),
+            (float(base.margins.min()), float(behind.margins.min())),
+            tuple(base.cases[n] for n in turned), partners,
+        ))  # fmt: skip
     return found
-
-
-def _reason(
-    part: Part,
-    names: tuple[str, str],
-    task: Task,
-    base: Outputs,
-    behind: Outputs,
-    turned: Sequence[int],
-    partners: tuple[str, ...],
-) -> Reason:
-    changes = [
-        np.abs(b - a) * _asked(case, a)
-        for case, a, b in zip(base.cases, base.arrays, behind.arrays, strict=True)
-    ]
-    number = int(np.argmax([change.max() for change in changes]))
-    place, output = np.unravel_index(int(np.argmax(changes[number])), changes[number].shape)
-    at = int(place), int(output)
-    return Reason(
-        part, names, task, len(base.cases), base.cases[number], *at,
-        float(base.arrays[number][at]), float(behind.arrays[number][at]),
-        (float(base.margins.min()), float(behind.margins.min())),
-        tuple(base.cases[n] for n in turned), partners,
-    )  # fmt: skip
 
 
 def _asked(case: Case, outputs: Array) -> Array:
     asked = np.array([answer is not None for answer in case.answers], float)
     return np.broadcast_to(asked[:, None], outputs.shape)
-
-
-def _margin(case: Case, outputs: Array) -> tuple[float, int]:
-    found = [
-        (float(outputs[place, answer] - np.delete(outputs[place], answer).max()), place)
-        for place, answer in enumerate(case.answers)
-        if answer is not None
-    ]
-    return min(found)
 
 
 def _differs(part: Part) -> bool:

@@ -263,7 +263,14 @@ def grade(
         if place.is_dir():
             found = []
             for name, path in _handed_in(place, Path(against)):
-                found.append(_marked(name, path, exercise, grading, read))
+                try:
+                    handed_in = read(path)
+                except IndicialError as error:  # it has no marks, and says why
+                    empty = dict.fromkeys(exercise.gaps, EMPTY)
+                    found.append(Marks(name, exercise, empty, remarks=(str(error),)))
+                else:
+                    handed_in.name = name
+                    found.append(marks_of(handed_in, exercise, grading))
                 if told is not None:
                     told(found[-1])
             return Class(exercise, tuple(found))
@@ -331,18 +338,6 @@ def _read(path: Path, exercise: Exercise, seconds: float | None) -> Answers:
         values = values_of(answers.code, set(asked.values()), seconds) if asked else {}
         answers.filled |= {n: values[name] for n, name in asked.items() if name in values}
     return answers
-
-
-def _marked(
-    name: str, path: Path, exercise: Exercise, grading: Grading, read: Callable[[Path], Answers]
-) -> Marks:
-    """The marks of a file; one that cannot be read has none, and says why."""
-    try:
-        answers = read(path)
-    except IndicialError as error:
-        return Marks(name, exercise, dict.fromkeys(exercise.gaps, EMPTY), remarks=(str(error),))
-    answers.name = name
-    return marks_of(answers, exercise, grading)
 
 
 def _handed_in(folder: Path, sheet: Path) -> Iterator[tuple[str, Path]]:

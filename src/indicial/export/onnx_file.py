@@ -50,17 +50,9 @@ from indicial.program.messages import IndicialError
 from indicial.program.outputs import MADE
 
 
-def scanned(
-    step: Any,
-    steps: Steps,
-    state: Mapping[str, torch.Tensor],
-    firsts: Sequence[torch.Tensor] | None,
-) -> Any:
-    """`state` is one example's before the first step; `firsts` what is known there, if anything."""
-    return _Scan(step, steps, state, firsts).model()
-
-
 class _Scan:
+    """`state` is one example's before the first step; `firsts` what is known there, if anything."""
+
     def __init__(
         self,
         step: Any,
@@ -293,7 +285,7 @@ class _Exporter:
             raise OneLength(f"its state grows ({grown}), which an ONNX Scan cannot hold")
         state, first = self.model.begin(1)
         firsts = listed(first) if len(steps.early) == len(steps.outputs) else None
-        return scanned(step, steps, {k: v[0] for k, v in state.items()}, firsts)
+        return _Scan(step, steps, {k: v[0] for k, v in state.items()}, firsts).model()
 
     def traced(self) -> Any:
         lengths = set(self.module.sizes.tellers) - self.module.sizes.fixed.keys()

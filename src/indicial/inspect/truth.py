@@ -126,6 +126,7 @@ class _Reader:
 
     def truth(self, world: Any, part: str, rows: Sequence[Mapping[str, Any]]) -> Truth:
         said: list[Said] = []
+        kind = AlignmentScore if isinstance(world, Phrasebook) else PointingScore
         scores: dict[str, AlignmentScore | PointingScore] = {}
         for first in range(0, len(rows), AT_ONCE):
             some = rows[first : first + AT_ONCE]
@@ -134,7 +135,12 @@ class _Reader:
             told = [_judged(world, row, one.text) for row, one in zip(some, answers, strict=True)]
             said += told
             for title, number, weights in self._weights(inputs, lengths, some, told):
-                _score(scores, title, world, told[number], weights)
+                score, row = scores.setdefault(title, kind()), told[number].row
+                if isinstance(score, AlignmentScore):
+                    score.add(weights, read_links(row["alignment"]))
+                else:
+                    meant = judge(told[number].text, row["objects"]).meant
+                    score.add(weights, meant, owners(row["objects"]))
         looks = [Looked(title, score) for title, score in scores.items()]
         return Truth(world.name, part, said, sorted(looks, key=lambda one: -one.quality))
 
@@ -199,24 +205,6 @@ def _judged(world: Any, row: Mapping[str, Any], text: str) -> Said:
         return Said(row, text, is_right(text, row))
     judged = judge(text, row["objects"])
     return Said(row, text, judged.true, judged.why)
-
-
-def _score(
-    scores: dict[str, AlignmentScore | PointingScore],
-    title: str,
-    world: Any,
-    said: Said,
-    weights: Any,
-) -> None:
-    if isinstance(world, Phrasebook):
-        alignment = scores.setdefault(title, AlignmentScore())
-        assert isinstance(alignment, AlignmentScore)
-        alignment.add(weights, read_links(said.row["alignment"]))
-        return
-    pointing = scores.setdefault(title, PointingScore())
-    assert isinstance(pointing, PointingScore)
-    things = said.row["objects"]
-    pointing.add(weights, judge(said.text, things).meant, owners(things))
 
 
 def truth_page(found: Sequence[Truth]) -> list[str]:

@@ -33,6 +33,7 @@ from indicial.lab.trials import (
     check_comparable,
     contenders,
     groups,
+    make_trials,
     notes,
     plain,
     rows,
@@ -201,7 +202,8 @@ def _comparison(
     tell: Tell = (lambda text: None) if quiet else print
     data = read_data(programs[0], terms, tell)
     folder = Path(out) if out is not None else numbered(f"compare-{Path(data.name).stem}")
-    return Comparison.make(models, asked, seeds, terms, data, folder, tokens)
+    trials = make_trials(models, asked, seeds, terms, data, folder, tokens)
+    return Comparison(folder, terms, tokens, data, trials)
 
 
 def _numbers(flag: str, text: str) -> list[int]:

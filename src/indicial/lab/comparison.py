@@ -28,12 +28,10 @@ import torch
 from indicial.data.column_rows import Columns
 from indicial.data.corpus import Data
 from indicial.lab.trials import (
-    Contender,
     Group,
     Result,
     Trial,
     groups,
-    make_trials,
     markdown,
     notes,
     rows,
@@ -184,28 +182,12 @@ class Comparison:
     data: Data | Columns
     trials: list[Trial]
 
-    @staticmethod
-    def make(
-        models: Sequence[Contender],
-        parameters: Sequence[int],
-        seeds: int,
-        terms: Settings,
-        data: Data | Columns,
-        folder: Path,
-        tokens: int | None,
-    ) -> Comparison:
-        """Every width is found, and the folder is looked at: nothing is left that could be wrong."""
-        trials = make_trials(models, parameters, seeds, terms, data, folder, tokens)
-        made = Comparison(folder, terms, tokens, data, trials)
-        made._check_folder()
-        return made
-
     @property
     def said(self) -> dict[str, Any]:
         """What all trainings have in common; JSON."""
         return {**self.terms.said(), "tokens_budget": self.tokens, "digest": self.data.train.digest}
 
-    def _check_folder(self) -> None:
+    def __post_init__(self) -> None:
         """A folder holds one comparison; it may grow, but not change its terms."""
         known = begun_before(self.folder, FILE, "comparison", "terms")
         before, now = known["terms"] if known is not None else self.said, self.said

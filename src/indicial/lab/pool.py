@@ -238,7 +238,24 @@ def _run(told: dict[str, Any], sender: Sender) -> None:
     begun, data = (Path(settings.out) / FILE).exists(), _data(told)
     ready = resume(settings.out, Settings(), data=data) if begun else begin(settings, data=data)
     summary, scores, finished = _trained(ready, sender)
-    result = _result(told, ready, summary, scores, sender, finished)
+    speed = summary.tokens / max(summary.seconds, 1e-9)
+    result = Result(
+        model=told["model"],
+        asked=told["asked"],
+        parameters=ready.plan.parameters,
+        seed=ready.choices.seed,
+        sizes=dict(ready.plan.sizes),
+        learning_rate=ready.choices.learning_rate,
+        step=summary.step,
+        of=summary.of,
+        tokens=summary.tokens,
+        seconds=summary.seconds,
+        tokens_per_second=sender.last.tokens_per_second if sender.last else speed,
+        loss=scores.per_token,
+        above_entropy=scores.above_entropy,
+        bits_per_character=scores.bits_per_character,
+        finished=finished,
+    )
     if finished:
         result.write(ready.run.folder)
     sender.heard("result", result)
@@ -285,38 +302,6 @@ def _breaking_off() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _result(
-    told: dict[str, Any],
-    ready: Ready,
-    summary: Summary,
-    scores: Scores,
-    sender: Sender,
-    finished: bool,
-) -> Result:
-    speed = (
-        sender.last.tokens_per_second
-        if sender.last
-        else summary.tokens / max(summary.seconds, 1e-9)
-    )
-    return Result(
-        model=told["model"],
-        asked=told["asked"],
-        parameters=ready.plan.parameters,
-        seed=ready.choices.seed,
-        sizes=dict(ready.plan.sizes),
-        learning_rate=ready.choices.learning_rate,
-        step=summary.step,
-        of=summary.of,
-        tokens=summary.tokens,
-        seconds=summary.seconds,
-        tokens_per_second=speed,
-        loss=scores.per_token,
-        above_entropy=scores.above_entropy,
-        bits_per_character=scores.bits_per_character,
-        finished=finished,
-    )
 
 
 if __name__ == "__main__":

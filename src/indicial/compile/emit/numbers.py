@@ -264,10 +264,6 @@ def _extreme(name: str) -> Callable[[Graph, Sequence[Node]], Node]:
     return rule
 
 
-def _all(graph: Graph, arguments: Sequence[Node]) -> Node:
-    return reduce(partial(graph.binary, "and"), arguments)
-
-
 _RULES: dict[str, Callable[[Graph, Sequence[Node]], Node | None]] = {
     "+": _add,
     "*": _multiply,
@@ -280,6 +276,6 @@ _RULES: dict[str, Callable[[Graph, Sequence[Node]], Node | None]] = {
     "max": _extreme("max"),
     "abs": lambda graph, a: graph.number("abs", *a, positive=a[0].positive),
     "floor": lambda graph, a: graph.number("math.floor", *a),
-    "and": _all,
+    "and": lambda graph, a: reduce(partial(graph.binary, "and"), a),
     "stop": lambda graph, a: a[0],
 }

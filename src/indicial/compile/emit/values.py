@@ -320,7 +320,7 @@ class Contraction:
             w = torch.flatten(b.node, len(out), b.node.rank - 1)
             w = torch.flatten(w, 0, len(out) - 1)
             if not out:
-                return self._vector(x, w, kept)
+                return Value(self._at(x, w, self.env.extents(kept)), kept)
             node = torch.graph.make("F.linear", x, w, shape=shape, hint="product")
         elif list(b.dims) == [*order, *out]:
             w = torch.flatten(b.node, count, b.node.rank - 1)
@@ -331,10 +331,6 @@ class Contraction:
         if len(out) > 1:
             node = torch.unflatten(node, len(kept), self.env.extents(out))
         return Value(node, (*kept, *out))
-
-    def _vector(self, x: Node, w: Node, kept: tuple[str, ...]) -> Value:
-        shape = self.env.extents(kept)
-        return Value(self._at(x, w, shape), kept)
 
     def _at(self, x: Node, w: Node, shape: Sequence[Size]) -> Node:
         return self.torch.graph.binary("@", x, w, shape, "product")

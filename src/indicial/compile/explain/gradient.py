@@ -235,8 +235,5 @@ def folded(line: str, width: int) -> list[str]:
             result.append(" " * 6)
             joint = ""
         result[-1] += joint + piece
-    return [short for long in result for short in _hard(long, width)]
-
-
-def _hard(line: str, width: int) -> list[str]:
-    return [line] if columns(line) <= width else wrapped(line, width, "")
+    cut = ([line] if columns(line) <= width else wrapped(line, width, "") for line in result)
+    return [line for lines in cut for line in lines]

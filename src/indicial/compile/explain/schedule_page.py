@@ -116,7 +116,8 @@ class _Writer:
             yield from self.equations(group, len(around) + 1)
 
     def title(self, statement: Statement, around: tuple[Loop, ...]) -> str:
-        fixed = {found[0] for loop in around if (found := _fixed(loop, statement)) is not None}
+        walked = (loop.fixed(statement) for loop in around if statement.target in loop.axes)
+        fixed = {found[0] for found in walked if found is not None}
         free = tuple(i for i in statement.indices if i.name not in fixed)
         text = f"parallel {', '.join(letters(free))}" if free else "one number"
         left = statement.target not in self.code.tensors and self.loops
@@ -169,10 +170,6 @@ class _Writer:
         for label, sentences in rows:
             page.put(label, [line for text in sentences for line in page.fold(text)])
         yield from _moved(page.lines, depth)
-
-
-def _fixed(loop: Loop, statement: Statement) -> tuple[str, object] | None:
-    return loop.fixed(statement) if statement.target in loop.axes else None
 
 
 def _walk(loop: Loop) -> str:

@@ -109,8 +109,13 @@ class Reader:
         x, lifted, batch = self.lift(values)
         sizes = self.sizes_at(x)
         ragged = self.lengths(lengths, sizes, batch if lifted else None, like.device)
-        if not torch.compiler.is_compiling():
-            self.check_tokens(x, sizes, ragged, lifted)
+        for name, tokens in {} if torch.compiler.is_compiling() else x.items():
+            tensor = tensors[name]
+            if tensor.values is not None and not followed(tokens):
+                tokens = tokens if self.adds_batch else tokens.unsqueeze(0)
+                inside = checks.inside(tensor, tokens, ragged)
+                count = tensor.values.value(sizes)
+                checks.check_tokens(tensor, tokens, count, inside, name in lifted)
         drawn, own = self.draw(draws or {}, sizes, batch, like, training)
         if lifted:
             lifted = lifted | (drawn.keys() - own)
@@ -174,21 +179,6 @@ class Reader:
             name: checks.length_tensor(name, values, sizes[name], batch, device)
             for name, values in checks.named_lengths(self.sizes, given).items()
         }
-
-    def check_tokens(
-        self,
-        x: Mapping[str, torch.Tensor],
-        sizes: Mapping[str, int],
-        ragged: Mapping[str, torch.Tensor],
-        lifted: frozenset[str],
-    ) -> None:
-        for name, values in x.items():
-            tensor = self.code.tensors[name]
-            if tensor.values is not None and not followed(values):
-                values = values if self.adds_batch else values.unsqueeze(0)
-                inside = checks.inside(tensor, values, ragged)
-                count = tensor.values.value(sizes)
-                checks.check_tokens(tensor, values, count, inside, name in lifted)
 
     def draw(
         self,

@@ -175,29 +175,19 @@ class ProgramModule(nn.Module):
         names = self.wanted if want is None else self._names(want)
 
         def compute(given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-            return self._compute(given, names, lengths, draws, find_nan)
+            call = self._reader.read(given, lengths, draws, self._like, self.training)
+            if find_nan:
+                self._find_nan(call)
+            ready = self._runnable_for(names, call)
+            for name in self._reader.inputs:
+                if name in ready.reads and name not in call.x:
+                    raise checks.missing_input(self.code, name)
+            apart = ready.apart if self._reader.adds_batch else frozenset()
+            return self._unbatched(self._run(ready, call), apart, call)
 
         if self._hooks:
             return result(self._hooks.call(self, compute, given), self.code.loss)
         return result(compute(given), self.code.loss)
-
-    def _compute(
-        self,
-        given: Mapping[str, Any],
-        names: tuple[str, ...],
-        lengths: Lengths | None,
-        draws: Mapping[str, Any] | None,
-        find_nan: bool,
-    ) -> dict[str, torch.Tensor]:
-        call = self._reader.read(given, lengths, draws, self._like, self.training)
-        if find_nan:
-            self._find_nan(call)
-        ready = self._runnable_for(names, call)
-        for name in self._reader.inputs:
-            if name in ready.reads and name not in call.x:
-                raise checks.missing_input(self.code, name)
-        apart = ready.apart if self._reader.adds_batch else frozenset()
-        return self._unbatched(self._run(ready, call), apart, call)
 
     def _runnable_for(self, want: tuple[str, ...], call: Arguments) -> Runnable:
         """The source for some wanted names; made when it is first asked for."""

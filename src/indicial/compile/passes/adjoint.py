@@ -43,7 +43,6 @@ from indicial.compile.passes.forms import (
     Reach,
     Reduction,
     final,
-    is_extreme,
     other_factors,
     own,
     pointwise_flows,
@@ -157,7 +156,10 @@ class _Builder:
             for flow in self.flows_of(reader)
             if flow.read.tensor == name and not flow.logarithm
         ]
-        parts = [self.apart(bar, flow) if _flat(flow.read) else flow for flow in flows]
+        parts = [
+            self.apart(bar, flow) if any(isinstance(p, ir.Flat) for p in flow.read.places) else flow
+            for flow in flows
+        ]
         statements = []
         for left, indices in self.elements.lefts(name):
             terms = [self.begin(name, left)]
@@ -247,7 +249,7 @@ class _Builder:
         if form.operator == "lse":
             total = self.total(statement, form, power_of(form.read, own(statement)))
             return weight(form.read, own(statement), total)
-        first = is_extreme(statement, form)
+        first = compare(form.read, "=", own(statement))  # 1 where it is the largest, or smallest
         return ir.Apply("/", (first, self.total(statement, form, first)))
 
     def total(self, statement: ir.Statement, form: Reduction, body: ir.Expression) -> ir.Read:
@@ -381,10 +383,6 @@ def _log_sum(body: ir.Expression) -> tuple[ir.Expression | None, tuple[ir.Expres
         case ir.Select(((condition, ir.Apply("lse", terms)),), otherwise) if otherwise == ZERO:
             return condition, terms
     return None
-
-
-def _flat(read: ir.Read) -> bool:
-    return any(isinstance(place, ir.Flat) for place in read.places)
 
 
 def _indicator(arrived: Arrived) -> ir.Expression:

@@ -153,11 +153,6 @@ def is_pointwise(expression: Expression | None) -> bool:
     return not any(isinstance(node, Reduce | Softmax | Join) for node in expression.walk())
 
 
-def is_normal(code: Code) -> bool:
-    """Whether every statement is in normal form."""
-    return all(form(statement) is not None for statement in code.statements)
-
-
 @dataclass(frozen=True)
 class Flow:
     """What goes to the element that `read` finds, at all values of the indices in `condition`.
@@ -237,11 +232,6 @@ def product_flows(statement: Statement, form: Product, incoming: Expression) -> 
         others = [f for n, f in enumerate(form.factors) if n != number]
         value = times(form.scale, *others, incoming)
         yield Flow(read, statement.indices, form.indices, form.condition, value)
-
-
-def is_extreme(statement: Statement, form: Reduction) -> Expression:
-    """Whether an element is the largest, or the smallest: 1 or 0."""
-    return compare(form.read, "=", own(statement))
 
 
 def other_factors(form: Reduction) -> Expression:

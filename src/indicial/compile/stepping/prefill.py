@@ -179,7 +179,7 @@ class Given:
         if state.batch == count:
             return state, value
         if state.batch is None and not state.steps:
-            return state.expanded(count), value
+            return state.select([0] * count), value  # one member as many that are alike
         have = "one member alone" if state.batch is None else f"{state.batch} members"
         text = f"{tensor.name} is for {count} members, but the state has {have}"
         raise checks.refusal("input-shape", text, self.code.tensors[tensor.name])

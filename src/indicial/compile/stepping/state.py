@@ -178,10 +178,6 @@ class State:
             out=result({n: v.index_select(0, at) for n, v in out.items()}, self.out.loss_name),
         )
 
-    def expanded(self, batch: int) -> State:
-        """One member as many that are alike."""
-        return self.select([0] * batch)
-
     def __repr__(self) -> str:
         members = "one member" if self.batch is None else f"{self.batch} members"
         return f"State({members} after {self.steps} step{'s' * (self.steps != 1)}; out: {self.out})"
