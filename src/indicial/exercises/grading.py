@@ -224,30 +224,22 @@ class Grader:
         return Grade(HALF, f"it holds, but there is a sharper bound: {_where(verdict)}")
 
     def _definition(self, gap: Gap, program: Program, part: Part) -> Grade:
-        verdict = self._equal(gap, program.analysis.code, part)
-        if isinstance(verdict, str):
-            return Grade(0.0, verdict)
+        key = self._key(part)
+        try:
+            code, test = equality(program.analysis.code, key.code, _target(gap, key))
+        except Unlike as error:
+            return Grade(0.0, str(error))
+        verdict = try_one(code, test, seed=self.seed, draws=self.draws)
         if verdict.status == HOLDS:
             if verdict.undefined:
                 return Grade(0.0, f"it is not a number everywhere: {verdict.found}")
             return Grade(1.0, f"the same values: {verdict.found}")
         if verdict.status != REFUTED:
             return Grade(0.0, f"it could not be tried: {verdict.found}", "unread")
-        code, test = equality(
-            program.analysis.code, self._key(part).code, _target(gap, self._key(part))
-        )
         factor = self._factor(code, test, verdict)
         if factor is not None:
             return Grade(HALF, f"right but for a factor of {factor}: {_apart(verdict)}")
         return Grade(0.0, _apart(verdict))
-
-    def _equal(self, gap: Gap, code: ir.Code, part: Part) -> Verdict | str:
-        key = self._key(part)
-        try:
-            merged, test = equality(code, key.code, _target(gap, key))
-        except Unlike as error:
-            return str(error)
-        return try_one(merged, test, seed=self.seed, draws=self.draws)
 
     def _by_claims(self, gaps: Sequence[Gap], answers: dict[str, str]) -> Grade:
         part = self._part(gaps[0])

@@ -337,10 +337,6 @@ class Group:
         return fmean(known) if len(known) == len(self.results) else None
 
     @property
-    def tokens_per_second(self) -> float:
-        return fmean(result.tokens_per_second for result in self.results)
-
-    @property
     def finished(self) -> bool:
         return all(result.finished for result in self.results)
 
@@ -385,7 +381,7 @@ def rows(groups: Sequence[Group]) -> list[dict[str, str]]:
         row = {
             "model": group.model,
             "parameters": f"{group.parameters:,}",
-            "tokens/s": short(group.tokens_per_second),
+            "tokens/s": short(fmean(result.tokens_per_second for result in group.results)),
             "nats/token": loss(group),
         }
         if world and group.above_entropy is not None:

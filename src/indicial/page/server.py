@@ -90,10 +90,6 @@ class Lab:
     def link(self) -> str:
         return f"http://127.0.0.1:{self.port}/?token={self.token}"
 
-    @property
-    def hosts(self) -> list[str]:
-        return [f"{name}:{self.port}" for name in ("127.0.0.1", "localhost", "[::1]")]
-
 
 def application(lab: Lab) -> Starlette:
     """The server as an ASGI application."""
@@ -131,7 +127,7 @@ def application(lab: Lab) -> Starlette:
 def refused(lab: Lab, request: Request) -> Response | None:
     """Why this request is none of ours, if it is not."""
     host = request.headers.get("host", "").lower()
-    if host not in lab.hosts:
+    if host not in [f"{name}:{lab.port}" for name in ("127.0.0.1", "localhost", "[::1]")]:
         return JSONResponse({"error": "this host is not served here"}, 421)
     origin = request.headers.get("origin")
     if origin is not None and origin.lower() != f"http://{host}":
@@ -166,14 +162,10 @@ async def _static(lab: Lab, request: Request) -> Response:
     """A file of the bundle, by its name alone."""
     name = request.path_params["name"]
     kind = KINDS.get(name.rpartition(".")[2])
-    if kind is None or name not in _bundled():
+    if kind is None or name not in {entry.name for entry in STATIC.iterdir() if entry.is_file()}:
         return JSONResponse({"error": "there is no such file"}, 404)
     data = (STATIC / name).read_bytes()
     return Response(data, media_type=kind, headers={"Cache-Control": "no-cache"})
-
-
-def _bundled() -> set[str]:
-    return {entry.name for entry in STATIC.iterdir() if entry.is_file()}
 
 
 async def _ask(lab: Lab, request: Request) -> Response:

@@ -281,10 +281,6 @@ class Cell:
     input: Tensor
     output: Tensor
 
-    @property
-    def layered(self) -> bool:
-        return len(self.output.axes) == 3
-
 
 def find_cell(code: Code) -> Cell | None:
     """The program as a cell, or a stack of cells; None if it is neither."""
@@ -307,7 +303,7 @@ def find_cell(code: Code) -> Cell | None:
 
 def head(cell: Cell, code: Code) -> str:
     """What makes a language model of the cell: a name of the library, or the same text with other names."""
-    name = "language_model_stack" if cell.layered else "language_model"
+    name = "language_model_stack" if len(cell.output.axes) == 3 else "language_model"
     names = {"x": cell.input.name, "h": cell.output.name}
     taken = {*code.tensors, *code.sizes}
     names |= {n: next(f for f in free if f not in taken) for n, free in _FREE.items()}

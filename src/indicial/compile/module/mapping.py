@@ -43,9 +43,6 @@ class Term:
     key: str
     axes: tuple[tuple[Item, ...], ...]
 
-    def slots(self) -> list[str]:
-        return [match[1] for match in SLOT.finditer(self.key)]
-
     def filled(self, values: Mapping[str, int]) -> str:
         return SLOT.sub(lambda m: str(values[m[1]] + int((m[2] or "0").replace(" ", ""))), self.key)
 
@@ -112,7 +109,7 @@ class _Part:
         self.line, self.term, self.ranges, self.state, self.used = line, term, ranges, state, used
         written = [item for axis in term.axes for item in axis if isinstance(item, str)]
         self.inner = written
-        self.outer = list(dict.fromkeys(term.slots()))
+        self.outer = list(dict.fromkeys([match[1] for match in SLOT.finditer(term.key)]))
         if sorted([*written, *self.outer]) != sorted(line.letters):
             raise _wrong(line, f"{term.key} does not have the indices {', '.join(line.letters)}")
 
