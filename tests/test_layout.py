@@ -30,6 +30,7 @@ ORDER = [
     "decode",
     "export",
     "inspect",
+    "trained",
     "designs",
     "exercises",
     "lab",
@@ -53,11 +54,7 @@ COMPILER = [
 COMPILER_FRONT_DOOR = ("module/module.py", "stepping")  # a module begins and steps
 
 # The front door: a `Program` compiles itself, by an import inside the function.
-FRONT_DOORS = {
-    ("program/program.py", "compile"),
-    ("training/run.py", "decode"),
-    ("training/run.py", "inspect"),
-}
+FRONT_DOORS = {("program/program.py", "compile")}
 
 
 def imported_modules(tree: ast.AST, package: list[str]) -> Iterator[tuple[int, str]]:

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from indicial.library.loading import load, load_document
     from indicial.program.messages import IndicialError
     from indicial.program.program import Program
-    from indicial.training.run import Run
-    from indicial.training.train import train
+    from indicial.trained.run import Run, train
 
 __all__ = [
     "Design", "IndicialError", "Program", "Run", "compare", "design", "evaluate", "generate",
@@ -39,7 +38,7 @@ PLACES = {
     "Design": "designs.design",
     "IndicialError": "program.messages",
     "Program": "program.program",
-    "Run": "training.run",
+    "Run": "trained.run",
     "compare": "lab.compare",
     "design": "designs.design",
     "evaluate": "decode.evaluate",
@@ -48,7 +47,7 @@ PLACES = {
     "load": "library.loading",
     "load_document": "library.loading",
     "same": "compile.same",
-    "train": "training.train",
+    "train": "trained.run",
 }
 """Where each public name is made; it is fetched when it is first used, so that importing costs
 nothing."""

@@ -24,8 +24,8 @@ from indicial.decode.matching import cider, likeness
 from indicial.decode.settings import without_repeats
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of
+from indicial.trained.run import train
 from indicial.training.run import Run
-from indicial.training.train import train
 
 WORDS = {"hund": "dog", "katze": "cat", "mann": "man", "sieht": "sees", "mag": "likes"}
 BAG = """

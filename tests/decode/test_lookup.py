@@ -18,10 +18,10 @@ from indicial.library.loading import load
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of
 from indicial.tasks.predictions import Measure
+from indicial.trained.run import train
 from indicial.training.run import Run
 from indicial.training.settings import Settings
 from indicial.training.starting import begin
-from indicial.training.train import train
 
 torch.set_num_threads(1)
 SMALL = """

@@ -104,7 +104,7 @@ def use(folder: Path, text: Path, rng: random.Random) -> str:
     import torch
 
     from indicial.program.messages import IndicialError
-    from indicial.training.run import Run
+    from indicial.trained.run import Run
 
     kind = rng.random()
     try:

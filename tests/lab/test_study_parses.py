@@ -34,8 +34,8 @@ from indicial.lab.studies.relations import (
 )
 from indicial.program.program import Program
 from indicial.tasks.programs import trainable
+from indicial.trained.run import train
 from indicial.training.run import Run
-from indicial.training.train import train
 from tests.lab.test_studies import FILES, nobody, run
 
 TREES = [

@@ -13,7 +13,7 @@ from indicial.decode import generate
 from indicial.page import runs
 from indicial.page.protocol import QUESTIONS
 from indicial.page.wire import answer, checked
-from indicial.training.run import Run
+from indicial.trained.run import Run
 from tests.decode.runs import make_run
 
 

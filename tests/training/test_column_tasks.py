@@ -18,11 +18,12 @@ from indicial.program.messages import IndicialError
 from indicial.tasks.columns import ColumnTask
 from indicial.tasks.forms import form_of
 from indicial.tasks.predictions import Measure
+from indicial.trained.run import train
 from indicial.training.run import Run
 from indicial.training.settings import Settings
 from indicial.training.shared_data import open_any, read_data
 from indicial.training.starting import begin
-from indicial.training.train import resume, train
+from indicial.training.train import resume
 from indicial.training.watchers import Report, Watcher
 
 BAG = """

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from indicial.program.messages import IndicialError
-from indicial.training.run import Run
+from indicial.trained.run import Run
 from tests.decode.runs import make_run
 from tests.fuzz.run_folders import attack, watchdog
 

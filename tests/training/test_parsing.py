@@ -18,7 +18,7 @@ from indicial.library.loading import load
 from indicial.tasks.forms import form_of
 from indicial.tasks.programs import trainable
 from indicial.tasks.scoring import Edges
-from indicial.training.train import train
+from indicial.trained.run import train
 
 PARSER = """
 input x[t] in V

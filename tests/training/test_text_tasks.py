@@ -21,10 +21,10 @@ from indicial.program.messages import IndicialError
 from indicial.tasks.predictions import Measure, prediction
 from indicial.tasks.programs import trainable
 from indicial.tasks.texts import Texts
+from indicial.trained.run import train
 from indicial.training.run import Run
 from indicial.training.settings import Settings
 from indicial.training.starting import begin
-from indicial.training.train import train
 from indicial.training.watchers import Report, Watcher
 
 PLACES = ["Lund", "Rome", "Oslo"]

@@ -40,9 +40,9 @@ from indicial.lab.trials import (
 )
 from indicial.lab.views import View, make_view
 from indicial.program.messages import IndicialError
+from indicial.trained.run import Run
 from indicial.training.chart import short
 from indicial.training.checkpoints import numbered
-from indicial.training.run import Run
 from indicial.training.settings import Settings
 from indicial.training.shared_data import Tell, read_data
 

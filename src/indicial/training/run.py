@@ -1,4 +1,4 @@
-"""A run: the folder that a training leaves, and what can be done with it.
+"""A run: the folder that a training leaves. What can be done with it is in `trained/run.py`.
 
     runs/names-1/
         run.json            the equations themselves, sizes, task, settings, data, versions
@@ -19,12 +19,12 @@ from __future__ import annotations
 import difflib
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, Any, Protocol, Self
 
 import torch
 
@@ -32,7 +32,6 @@ from indicial import __version__
 from indicial.compile.module.module import ProgramModule
 from indicial.data.codings import Coding
 from indicial.data.column_rows import load_codings
-from indicial.data.sources import Names
 from indicial.data.tokenizers import Tokenizer, load_tokenizer
 from indicial.program.inputs import Unfit, json_of, open_plain, plain_bytes
 from indicial.program.messages import IndicialError
@@ -48,13 +47,6 @@ from indicial.training.checkpoints import (
 from indicial.training.equations import Equations
 from indicial.training.processes import divided, writes
 from indicial.training.watchers import Summary
-
-if TYPE_CHECKING:
-    from indicial.decode.answers import Answer
-    from indicial.decode.evaluate import Evaluation, Examination
-    from indicial.decode.text import Text
-    from indicial.inspect.attention import Look
-    from indicial.inspect.findings import Findings
 
 FORMAT = 1
 FILE = "run.json"
@@ -171,16 +163,16 @@ class Run:
     def __repr__(self) -> str:
         return f"<Run {self.folder}: {self.description.equations.title}>"
 
-    @staticmethod
+    @classmethod
     def create(
-        folder: str | os.PathLike[str], description: Description, data: Kept | None = None
-    ) -> Run:
+        cls, folder: str | os.PathLike[str], description: Description, data: Kept | None = None
+    ) -> Self:
         """A new run. `run.json` comes last: a folder that has it is whole.
 
         What it will hold comes first: a process that is killed before the end leaves a folder
         that is known as a beginning, and is begun anew.
         """
-        run = Run(Path(folder), description)
+        run = cls(Path(folder), description)
         if not writes():
             return run
         check_free(run.folder)
@@ -205,15 +197,15 @@ class Run:
         except OSError as error:
             raise IndicialError(f"cannot write {self.folder / FILE}: {error.strerror}") from error
 
-    @staticmethod
-    def open(folder: str | os.PathLike[str] | Run) -> Run:
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str] | Run) -> Self:
         """A run that is there, by its folder or as it is; what is wrong with a folder is said."""
-        if isinstance(folder, Run):
+        if isinstance(folder, cls):
             return folder
-        path = Path(folder)
+        path = folder.folder if isinstance(folder, Run) else Path(folder)
         if path.name == FILE:
             path = path.parent
-        return Run(path, _description(path))
+        return cls(path, _description(path))
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
@@ -277,61 +269,6 @@ class Run:
                 f"{known}: the file is damaged, or that of another run"
             )
         return found
-
-    # ------------------------------------------------------------------ using it
-
-    def generate(
-        self, prompt: str | Sequence[str] | None = None, **settings: Any
-    ) -> Sequence[Text | Answer]:
-        """Texts that go on from a prompt: `indicial.generate` (decode/text.py)."""
-        from indicial.decode.text import generate
-
-        return generate(self, prompt, **settings)
-
-    def evaluate(self, data: Names, **settings: Any) -> Evaluation | Examination:
-        """How well it predicts some data: `indicial.evaluate` (decode/evaluate.py)."""
-        from indicial.decode.evaluate import evaluate
-
-        return evaluate(self, data, **settings)
-
-    def inspect(self, data: Sequence[str] | None = None, **settings: Any) -> Findings:
-        """Gradients, eigenvalues, saturation, neighbours: `indicial inspect` (inspect/findings.py)."""
-        from indicial.inspect.findings import inspect_run
-
-        return inspect_run(self, data, **settings)
-
-    def attend(
-        self,
-        text: str | None = None,
-        target: str | None = None,
-        *,
-        layer: int | None = None,
-        head: int | None = None,
-        checkpoint: str = "best",
-        arrays: Mapping[str, object] | None = None,
-    ) -> list[Look]:
-        """What each head looks at, as matrices with labels: `indicial attend`."""
-        from indicial.inspect.attention import attend
-        from indicial.inspect.subjects import Subject
-
-        subject = Subject.of_run(self, text, target, checkpoint=checkpoint, arrays=arrays)
-        return attend(subject, layer=layer, head=head)
-
-    def trace(
-        self,
-        want: str | Sequence[str],
-        text: str | None = None,
-        target: str | None = None,
-        *,
-        checkpoint: str = "best",
-        arrays: Mapping[str, object] | None = None,
-    ) -> dict[str, Any]:
-        """The values of tensors by their names, as arrays: `indicial trace`."""
-        from indicial.inspect.subjects import Subject, trace
-
-        subject = Subject.of_run(self, text, target, checkpoint=checkpoint, arrays=arrays)
-        names = [want] if isinstance(want, str) else list(want)
-        return {one.name: one.values for one in trace(subject, names)}
 
     def number(self, name: str, otherwise: int | None = None) -> int:
         """A whole number among the settings: `run.number("context")`."""

@@ -1,16 +1,7 @@
-"""The front door of training: equations, data and settings → a run.
+"""Settings → a run that is trained, from its beginning or from where it was stopped.
 
->>> run = train("ugrnn", data="people", minutes=2)
->>> run.summary.best.per_token
-1.307
->>> print(*run.generate("Helen Kowalski was born in", temperature=0))
-Helen Kowalski was born in Lund .
-
-Settings have the names of the command line, `batch_size=64` for `--batch-size 64`, and are checked
-in the same way.
-
-A run that was stopped goes on with what it was begun with (`resume`):
-
+>>> train_with(Settings.read({"model": "ugrnn", "data": "people", "minutes": 2}), None, print)
+<Run runs/ugrnn-people-1: ugrnn + language_model>
 >>> resume("runs/ugrnn-people-1", Settings()).plan.first
 1400
 """
@@ -19,10 +10,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -38,48 +27,10 @@ from indicial.training.loop import FEW, make_plan, rehearse
 from indicial.training.loop import train as take_steps
 from indicial.training.processes import ALONE, Processes, joined_processes
 from indicial.training.run import Description, Run
-from indicial.training.settings import Choices, Settings, read_config
+from indicial.training.settings import Choices, Settings
 from indicial.training.shared_data import Tell, read_run_data
 from indicial.training.starting import Origin, Ready, begin, task_of
 from indicial.training.watchers import Watcher
-
-
-def train(
-    *model: str | os.PathLike[str] | Program,
-    resume: str | os.PathLike[str] | Run | None = None,
-    config: str | os.PathLike[str] | None = None,
-    quiet: bool = False,
-    watchers: Iterable[Watcher] = (),
-    **settings: Any,
-) -> Run:
-    """Trains a model as `indicial train` does, and gives its run; `run.summary` says how it ended.
-
-    >>> train("transformer", "focus", data="book.txt", minutes=20, set={"λ": 0.1})
-    >>> train(load("h[t,j] = …"), data="people", set={"J": 256})
-    >>> train(resume="runs/ugrnn-people-1")
-    >>> train(from_="runs/ugrnn-people-1", data="more.txt")
-
-    A model is a name of the library, a file, or a program; several are joined. `config` is a file
-    with settings, `quiet` shows nothing, and `watchers` are told what happens. Ctrl-C saves: then
-    `run.summary.reason` is "stopped", and `train(resume=run)` goes on.
-    """
-    if "from_" in settings:
-        settings["from"] = settings.pop("from_")
-    for name, value in settings.items():
-        if isinstance(value, os.PathLike | Run):
-            settings[name] = str(value.folder if isinstance(value, Run) else value)
-    if "model" in settings:
-        raise IndicialError('the model comes first, without a name: train("ugrnn", data="people")')
-    names = [one.title if isinstance(one, Program) else os.fspath(one) for one in model]
-    said = Settings.read({"model": names or None, **settings})
-    if config is not None:
-        said = said.over(read_config(Path(config)))
-    folder = resume.folder if isinstance(resume, Run) else resume
-    written = model if any(isinstance(one, Program) for one in model) else None
-    tell: Tell = (lambda text: None) if quiet else tell_stderr
-    return train_with(
-        said, None if folder is None else str(folder), tell, quiet, tuple(watchers), written
-    )
 
 
 def train_with(
@@ -90,8 +41,7 @@ def train_with(
     more: tuple[Watcher, ...] = (),
     model: tuple[str | os.PathLike[str] | Program, ...] | None = None,
 ) -> Run:
-    """The same with settings that are read already, in a `folder` to go on with; `model` where it is not
-    all names and files."""
+    """A new run, or that of a `folder`, which goes on; `model` where it is not all names and files."""
     said = {**settings.said(), "resume": folder}
     with joined_processes(said, bool(settings.fsdp)) as processes:
         if settings.tensorboard:

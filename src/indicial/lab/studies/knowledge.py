@@ -22,8 +22,8 @@ from indicial.decode.matching import Matches, match, subjects
 from indicial.lab.studies.study import LINES, Findings, Place, Say, Study, axes_of, share_interval
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import write_text
+from indicial.trained.run import train
 from indicial.training.run import Run
-from indicial.training.train import train
 
 ASKED = {"question": "0", "answer": "1"}
 TEXT, TRAIN, DEV = "wiki.txt", "birth_places_train.tsv", "birth_dev.tsv"
