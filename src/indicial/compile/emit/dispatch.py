@@ -19,14 +19,12 @@ from typing import Any
 import torch
 
 from indicial.compile.emit.doubling import Alone, Values, sizes_of, unseen
-from indicial.compile.emit.quick import followed
-from indicial.compile.passes.algebra import flat, times
+from indicial.compile.emit.quick import experts, followed
 from indicial.compile.passes.choices import Choice
 from indicial.compile.passes.new_tensors import index_name
 from indicial.compile.passes.scan import Scan, Unsupported, extract, rowwise
 from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Step
-from indicial.program.ir import Code, Read, Reduce, index_at
-from indicial.program.rewrite import tensors_read
+from indicial.program.ir import Code, Reduce, index_at
 
 Tensor = torch.Tensor
 
@@ -47,6 +45,10 @@ class Taken:
     def chosen_alone(self) -> bool:
         return not self.members and set(self.axes[:-1]) <= {-1} and self.axes[-1] >= 0
 
+    @property
+    def shared(self) -> bool:
+        return not self.members and set(self.axes) <= {-1}
+
 
 @dataclass(frozen=True)
 class Dispatch:
@@ -58,8 +60,6 @@ class Dispatch:
     rows: Alone
     """What is summed, for one choice."""
     taken: tuple[Taken, ...]
-    factors: tuple[Taken, ...]
-    """What each place multiplies its results with, all of them at once."""
     mask: int
     """The number of the argument that says what is chosen; what is chosen is its last axis."""
     kept: tuple[int, ...]
@@ -75,15 +75,16 @@ class Dispatch:
         places = _Places(chosen)
         if not any(places.counts):
             return self.whole.run(arguments, by_name, lengths)
-        parts = [places.parts(arguments[t.number], t) for t in self.taken]
-        run = self.rows.of_sizes(by_name)
-        results = [
-            run([part[e] for part in parts])[0] for e, count in enumerate(places.counts) if count
-        ]
-        result = torch.cat(results)
-        for taken in self.factors:
-            factor = places.rows(arguments[taken.number], taken)
-            result = result * factor.view(-1, *[1] * (result.dim() - 1))
+        given = [places.given(arguments[t.number], t) for t in self.taken]
+        result = next(
+            (own for kernel in experts
+             if (own := kernel(self.rows, given, places.counts, by_name)) is not None), None
+        )  # fmt: skip
+        if result is None:
+            parts = [places.parts(x, t) for x, t in zip(given, self.taken, strict=True)]
+            run = self.rows.of_sizes(by_name)
+            chosen_by = [e for e, count in enumerate(places.counts) if count]
+            result = torch.cat([run([part[e] for part in parts])[0] for e in chosen_by])
         return [places.back(result, self.kept)]
 
 
@@ -127,13 +128,17 @@ class _Places:
             found = found * extents[axis] + coordinate
         return found
 
-    def parts(self, argument: Tensor, taken: Taken) -> Sequence[Tensor]:
-        """What the places have of an argument, apart for each choice."""
+    def given(self, argument: Tensor, taken: Taken) -> Tensor:
+        """What the places have of an argument: its choices in front, or all of it, or a row for each."""
         if taken.chosen_alone:
-            return argument.unbind(taken.axes[-1])
-        if not taken.members and set(taken.axes) <= {-1}:
-            return [argument] * len(self.counts)
-        return torch.split(self.rows(argument, taken), self.counts)
+            return argument.movedim(taken.axes[-1], 0)
+        return argument if taken.shared else self.rows(argument, taken)
+
+    def parts(self, given: Tensor, taken: Taken) -> Sequence[Tensor]:
+        """The same apart for each choice."""
+        if taken.chosen_alone:
+            return given.unbind()
+        return [given] * len(self.counts) if taken.shared else torch.split(given, self.counts)
 
     def rows(self, argument: Tensor, taken: Taken) -> Tensor:
         """The same, one after the other."""
@@ -261,38 +266,12 @@ def _dispatch(scan: Scan, choice: Choice) -> Dispatch:
         )
         for piece in found.arguments.values()
     )
-    code, scales = _without_scales(found.code, found.output)
-    read = tensors_read(code.statements)
-    own = {name: t for name, t in zip(found.arguments, taken, strict=True) if name in read}
-    same = {n for n in own if code.tensors[n].role == "parameter"}
+    same = {n for n in found.arguments if found.code.tensors[n].role == "parameter"}
     return Dispatch(
         sizes_of(scan.code),
         Alone(scan.code, tuple(scan.arguments), (total,), scan.unbatched),
-        Alone(code, tuple(own), (found.output,), same),
-        tuple(own.values()),
-        tuple(taken[list(found.arguments).index(name)] for name in scales),
+        Alone(found.code, tuple(found.arguments), (found.output,), same),
+        taken,
         numbers[found.mask.tensor],
         tuple(place.index(name) for name in found.kept),
     )
-
-
-def _without_scales(code: Code, output: str) -> tuple[Code, tuple[str, ...]]:
-    """The program without factors that are one number for each place, and their names."""
-    (statement,) = code.of(output)
-    body = statement.body
-    total = body if isinstance(body, Reduce) and body.operator == "sum" else None
-    factors = flat("*", (total.body if total else body,))
-    scales = [
-        f.tensor
-        for f in factors
-        if isinstance(f, Read) and not f.places and code.tensors[f.tensor].role == "input"
-    ]
-    rest = [f for f in factors if not isinstance(f, Read) or f.tensor not in scales]
-    if not scales or not tensors_read([replace(statement, body=times(*rest))]):
-        return code, ()
-    body = replace(total, body=times(*rest)) if total else times(*rest)
-    changed = [replace(s, body=body) if s is statement else s for s in code.statements]
-    read = tensors_read(changed)
-    gone = {name for name in scales if name not in read}
-    tensors = {n: t for n, t in code.tensors.items() if n not in gone}
-    return replace(code, tensors=tensors, statements=tuple(changed)), tuple(scales)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -42,6 +42,11 @@ def differentiating() -> bool:
 
 kernels: list[Callable[[Tensor, Tensor, Tensor, bool, float | None], Tensor | None]] = []
 """Who computes attention without a mask faster than PyTorch does, or gives None."""
+
+experts: list[
+    Callable[[Any, Sequence[Tensor], Sequence[int], Mapping[str, int]], Tensor | None]
+] = []
+"""Who does so with the rows of all choices (`emit/dispatch.py`)."""
 
 
 def attention(

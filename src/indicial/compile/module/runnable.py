@@ -34,7 +34,14 @@ def _attention(*given: Any) -> torch.Tensor | None:
     return attention(*given)
 
 
+def _experts(*given: Any) -> torch.Tensor | None:
+    from indicial.compile.native.experts import together
+
+    return together(*given)
+
+
 quick.kernels.append(_attention)
+quick.experts.append(_experts)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ Loops become kernels, what remains PyTorch: products of all steps at once, or em
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from indicial.compile.emit.running import Source
@@ -157,6 +157,7 @@ def arranged(
     tiles: bool = False,
     zeros: Collection[str] = (),
     walk: tuple[Size, Size] | None = None,
+    join: Callable[[Plan], Plan] | None = None,
 ) -> Routine:
     """The wanted tensors of a program in normal form, from its inputs and parameters.
 
@@ -164,7 +165,8 @@ def arranged(
     parameters do not. `summed` are wanted as the sum over all members: gradients of what they share.
     What is made for the parts is stored under `identity`. With `tiles` the state is a matrix that
     nobody wants to see, and kernels take tiles of it through time. `zeros` are inputs that are 0
-    beyond their lengths. `walk` are the steps that a kernel may go through if no loop is left.
+    beyond their lengths. `walk` are the steps that a kernel may go through if no loop is left; `join`
+    says instead what is one loop.
     """
     sums = frozenset(summed)
     # A sum over members must not be summed again by one that is only another name for it.
@@ -180,11 +182,11 @@ def arranged(
         arrangement = _Arrangement(code, want, sums, ragged, identity, zeros)
         return list(arrangement.tiled(plan) if tiles else arrangement.parts(plan))
 
-    together = plan if tiles else fused(code, plan, walk, sums)
+    together = join(plan) if join else plan if tiles else fused(code, plan, walk, sums)
     try:
         made = parts(together)
     except Unsupported:
-        if together is plan:
+        if join or together is plan:
             raise
         made = parts(plan)
         together = plan

@@ -11,7 +11,7 @@
 #include "kernel.h"
 
 enum { HEADS, QUERIES, KEYS, WIDTH, OUTPUTS, CAUSAL, APART };
-enum { BLOCK = 24 };
+enum { ROWS = 24 };
 
 /* One head of one member: `row` is how far apart its rows are, that of one axis has none. */
 struct head {
@@ -25,8 +25,6 @@ static struct head head_of(const struct call *call, int number, long item) {
   real *start = call->tensors[number];
   return (struct head){start + item / heads * apart[0] + item % heads * apart[1], apart[2]};
 }
-
-static inline long least(long a, long b) { return a < b ? a : b; }
 
 /* As many columns as whole panels have: what is packed is filled up to them. */
 static inline long whole(const struct call *call, long n) {
@@ -48,7 +46,7 @@ static void fetch_next(const struct call *call, long item, int number, long rows
                        long width) {
   if (item + 1 >= call->members) return;
   const struct head next = head_of(call, number, item + 1);
-  for (long i = first; i < least(rows, first + BLOCK); i++)
+  for (long i = first; i < least(rows, first + ROWS); i++)
     for (long j = 0; j < width; j += 64 / (long)sizeof(real))
       __builtin_prefetch(next.at + i * next.row + j, 0, 2);
 }
@@ -83,10 +81,10 @@ static void attend(const struct call *call, long item, real *scratch) {
   call->products->pack(keys, k.at, d, n, 1, k.row);
   _Pragma("omp simd") for (long j = 0; j < packed_size(call, d, n); j++) keys[j] *= scale;
   call->products->pack(values, v.at, n, e, v.row, 1);
-  for (long first = 0; first < m; first += BLOCK) {
-    const long rows = least(BLOCK, m - first), seen = sizes[CAUSAL] ? least(n, first + rows) : n;
+  for (long first = 0; first < m; first += ROWS) {
+    const long rows = least(ROWS, m - first), seen = sizes[CAUSAL] ? least(n, first + rows) : n;
     const long row = padded(whole(call, n));
-    real tops[BLOCK], sums[BLOCK];
+    real tops[ROWS], sums[ROWS];
     fetch_next(call, item, 0, m, first, d);
     fetch_next(call, item, 1, n, first, d);
     fetch_next(call, item, 2, n, first, e);
@@ -119,8 +117,8 @@ static void attend_back(const struct call *call, long item, real *scratch) {
   const long row = padded(whole(call, m));
   real *queries = scratch, *slopes = queries + packed_size(call, d, m);
   real *by_query = slopes + packed_size(call, e, m), *by_slope = by_query + packed_size(call, m, d);
-  real *some = by_slope + packed_size(call, m, e), *shift = some + packed_size(call, BLOCK, d);
-  real *p = shift + row, *s = p + BLOCK * row, *turned = s + BLOCK * row;
+  real *some = by_slope + packed_size(call, m, e), *shift = some + packed_size(call, ROWS, d);
+  real *p = shift + row, *s = p + ROWS * row, *turned = s + ROWS * row;
   call->products->pack(queries, q.at, d, m, 1, q.row);
   call->products->pack(slopes, g.at, e, m, 1, g.row);
   call->products->pack(by_query, q.at, m, d, q.row, 1);
@@ -131,8 +129,8 @@ static void attend_back(const struct call *call, long item, real *scratch) {
         g.at[i * g.row + j] * out.at[i * out.row + j];
     shift[i] = sum;
   }
-  for (long first = 0; first < n; first += BLOCK) {
-    const long rows = least(BLOCK, n - first), panel = call->products->panel;
+  for (long first = 0; first < n; first += ROWS) {
+    const long rows = least(ROWS, n - first), panel = call->products->panel;
     fetch_next(call, item, 0, m, first, d);
     fetch_next(call, item, 1, n, first, d);
     fetch_next(call, item, 2, n, first, e);
@@ -152,14 +150,14 @@ static void attend_back(const struct call *call, long item, real *scratch) {
         own[j] = j < least_query ? 0 : weight;
         slope[j] = scale * own[j] * (slope[j] - shifts[j]);
       }
-      for (long j = 0; j < count; j++) turned[j * BLOCK + r] = slope[j];
+      for (long j = 0; j < count; j++) turned[j * ROWS + r] = slope[j];
     }
     const struct head to_key = {dk.at + first * dk.row, dk.row};
     const struct head to_value = {dv.at + first * dv.row, dv.row};
     product_of_some(call, to_value, p, row, by_slope, m, begin, rows, e, count);
     product_of_some(call, to_key, s, row, by_query, m, begin, rows, d, count);
     call->products->pack(some, k.at + first * k.row, rows, d, k.row, 1);
-    call->products->product(dq.at + begin * dq.row, dq.row, turned, BLOCK, some, count, d, rows,
+    call->products->product(dq.at + begin * dq.row, dq.row, turned, ROWS, some, count, d, rows,
                             first > 0);
   }
 }
@@ -171,7 +169,7 @@ static void part(const struct call *call, const real *w, long first, long last) 
   const long most = padded(whole(call, m > n ? m : n));
   const long packed = packed_size(call, most, d) + packed_size(call, most, e) +
                       packed_size(call, d, most) + packed_size(call, e, most);
-  const long need = packed + packed_size(call, BLOCK, d) + (3 * BLOCK + 1) * most;
+  const long need = packed + packed_size(call, ROWS, d) + (3 * ROWS + 1) * most;
   real *scratch = allocate(need * sizeof(real));
   for (long item = first; item < last; item++) WAY(call, item, scratch);
   free(scratch);
@@ -182,9 +180,8 @@ static long weights(const struct call *call) {
   return 0;
 }
 
-static real *pack(const struct call *call) {
-  (void)call;
-  return NULL;
+static void pack(const struct call *call, real *packed, int number, int parts) {
+  (void)call, (void)packed, (void)number, (void)parts;
 }
 
 KERNEL(weights, pack, part)

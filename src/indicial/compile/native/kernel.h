@@ -23,6 +23,10 @@ struct call {
   struct team *team; /* who multiplies, if not this thread alone */
 };
 
+/* Members of which all that a loop of one step computes stays in the cache. */
+enum { SOME = 48 };
+
+static inline long least(long a, long b) { return a < b ? a : b; }
 static inline long padded(long n) { return (n + 15) / 16 * 16; }
 static inline void *allocate(size_t bytes) { return aligned_alloc(64, (bytes + 63) / 64 * 64); }
 /* Both are computed, so that a loop of choices is one of vectors. */
@@ -42,6 +46,15 @@ static inline void multiply(const struct call *call, long rows, long n, long k, 
     team_product(call->team, n, k, a, w, p);
   else
     call->products->product(p, n, a, k, w, rows, n, k, 0);
+}
+
+/* A part's share of packing the weights [k,n]: some of their panels. */
+static inline void pack_share(const struct call *call, real *packed, const real *b, long k, long n,
+                              long row, long column, int number, int parts) {
+  long first, last;
+  part_range(n, call->products->panel, number, parts, &first, &last);
+  if (first < last)
+    call->products->pack(packed + first * k, b + first * column, k, last - first, row, column);
 }
 
 /* `pack` puts the weights into order, `part` takes some members through all steps. Who calls often
@@ -79,11 +92,20 @@ static inline void multiply(const struct call *call, long rows, long n, long k, 
     else                                                                                           \
       threads_run(call->threads, most, run_part, &job);                                            \
   }                                                                                                \
-  void *packed(const struct call *call) { return pack(call); }                                     \
+  static void pack_part(void *data, int number, int parts) {                                       \
+    const struct job *job = data;                                                                  \
+    pack(job->call, (real *)job->w, number, parts);                                                \
+  }                                                                                                \
+  void *packed(const struct call *call) {                                                          \
+    real *w = allocate((weights(call) + 16) * sizeof(real));                                       \
+    struct job job = {call, w};                                                                    \
+    threads_run(call->threads, team_parts(weights(call), TEAM_LOOP), pack_part, &job);             \
+    return w;                                                                                      \
+  }                                                                                                \
   void run_packed(const struct call *call, const void *w) { run_all(call, w, TEAM_SHARE); }        \
   void unpack(void *w) { free(w); }                                                                \
   void run(const struct call *call) {                                                              \
-    real *w = pack(call);                                                                          \
+    real *w = packed(call);                                                                        \
     run_all(call, w, TEAM_LOOP);                                                                   \
     free(w);                                                                                       \
   }

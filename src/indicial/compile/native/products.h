@@ -69,18 +69,32 @@ static inline long product_packed_size(long k, long n) {
   return product_panels(n) * product_panel_size(k);
 }
 
+/* Some rows of a whole panel of a transposed matrix: what is read lies side by side. */
+enum { PRODUCT_TURNED = 16 };
+PRODUCT_INLINE void product_turn(real *packed, const real *b, long column) {
+  PRODUCT_PLAIN for (long j = 0; j < PRODUCT_PANEL; j++)
+    PRODUCT_UNROLL for (int i = 0; i < PRODUCT_TURNED; i++)
+      packed[i * PRODUCT_PANEL + j] = b[j * column + i];
+}
+
 /* b[i,j] = b[i * row + j * column] for i < k, j < n */
 static __attribute__((unused)) void product_pack(real *packed, const real *b, long k, long n,
                                                  long row, long column) {
-  for (long first = 0; first < n; first += PRODUCT_PANEL)
-    for (long i = 0; i < k; i++, packed += PRODUCT_PANEL) {
+  for (long first = 0; first < n; first += PRODUCT_PANEL) {
+    const int full = first + PRODUCT_PANEL <= n;
+    long i = 0;
+    if (full && row == 1)
+      for (; i + PRODUCT_TURNED <= k; i += PRODUCT_TURNED, packed += PRODUCT_TURNED * PRODUCT_PANEL)
+        product_turn(packed, b + i + first * column, column);
+    for (; i < k; i++, packed += PRODUCT_PANEL) {
       const real *from = b + i * row + first * column;
-      if (column == 1 && first + PRODUCT_PANEL <= n)
+      if (column == 1 && full)
         __builtin_memcpy(packed, from, PRODUCT_PANEL * sizeof(real));
       else
         PRODUCT_PLAIN for (long j = 0; j < PRODUCT_PANEL; j++)
           packed[j] = first + j < n ? from[j * column] : 0;
     }
+  }
 }
 
 /* The n columns of a panel that are there, from a buffer in which it is complete. */

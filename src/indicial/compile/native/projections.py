@@ -222,6 +222,11 @@ class Outer:
     before: int = 0
     behind: int = 0
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether both factors are taken at the same steps, all of them."""
+        return self.apart == 0 and not self.before and not self.behind and self.steps[0] == Size()
+
     def run(self, known: Values, sizes: Mapping[str, int]) -> Values:
         a, c = known[self.left], known[self.right]
         first, last = (s.value(sizes) for s in self.steps)

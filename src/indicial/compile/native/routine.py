@@ -231,6 +231,11 @@ class Built:
     same: frozenset[str]
     kernels: dict[object, Kernel]
 
+    def run(
+        self, known: Values, sizes: Mapping[str, int], lengths: Values, fixed: Collection[str]
+    ) -> Values:
+        raise NotImplementedError
+
     def kernel(
         self,
         dtype: torch.dtype,
@@ -421,10 +426,15 @@ class Routine:
         known = dict(given)
         inside = self.inside if self.inside is not None and self.inside.suits(given) else self
         for part in inside.parts:
-            if isinstance(part, Built):
-                known |= part.run(known, sizes, lengths, self.fixed)
-            elif not isinstance(part, Stretch):
-                known |= part.run(known, sizes)
-            else:
-                known |= part.run(known, sizes, lengths)
+            known |= self.run_part(part, known, sizes, lengths)
         return {name: known[self.copies.get(name, name)] for name in self.want}
+
+    def run_part(
+        self, part: Part, known: Values, sizes: Mapping[str, int], lengths: Values
+    ) -> Values:
+        """What a part computes."""
+        if isinstance(part, Built):
+            return part.run(known, sizes, lengths, self.fixed)
+        return (
+            part.run(known, sizes, lengths) if isinstance(part, Stretch) else part.run(known, sizes)
+        )

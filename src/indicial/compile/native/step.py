@@ -26,7 +26,7 @@ import ctypes
 import operator
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -235,7 +235,7 @@ class NativeStep:
         if len(flat.statements) > MOST_STATEMENTS:
             raise Unsupported(f"{len(flat.statements)} statements are too many for one kernel")
         flat, within = _growing(flat, caches)
-        code, loop = _one_step(flat)
+        code, loop = one_step(flat, {s.target for s in flat.statements})
         self.layers = {name: _layers(name, code) for name in want}
         keep = [layer for layers in self.layers.values() for layer in layers.values()]
         same = frozenset(n for n, t in code.tensors.items() if t.role in ("parameter", "constant"))
@@ -379,21 +379,26 @@ def _growing(code: Code, caches: Sequence[Growing]) -> tuple[Code, dict[str, Wit
     return replace(code, statements=tuple(statements)), within
 
 
-def _one_step(code: Code) -> tuple[Code, Loop]:
-    """The statements as a loop of one step, which is what kernels are made of."""
-    defined = {s.target for s in code.statements}
+def one_step(code: Code, names: Collection[str]) -> tuple[Code, Loop]:
+    """The program with a step in front of some tensors; their statements as a loop of that one step.
+
+    Such loops are what kernels are made of.
+    """
+    axis = Axis(STEP.name, STEP.lower, STEP.extent)
     tensors = {
-        n: replace(t, axes=(Axis(STEP.name, STEP.lower, STEP.extent), *t.axes))
-        if n in defined
-        else t
-        for n, t in code.tensors.items()
+        n: replace(t, axes=(axis, *t.axes)) if n in names else t for n, t in code.tensors.items()
     }
-    statements = tuple(indexed(s, STEP, defined) for s in code.statements)
-    loop = Loop(
-        "step·", STEP.name, "scanned", 1, STEP.lower, STEP.extent, dict.fromkeys(defined, 0),
-        tuple(Run(s) for s in statements),
+    statements = tuple(indexed(s, STEP, names) for s in code.statements)
+    own = tuple(Run(s) for s in statements if s.target in names)
+    return replace(code, tensors=tensors, statements=statements), as_loop(own)
+
+
+def as_loop(own: Sequence[Run]) -> Loop:
+    """Statements that are walked along the step."""
+    axes = dict.fromkeys((run.statement.target for run in own), 0)
+    return Loop(
+        "step·", STEP.name, "scanned", 1, STEP.lower, STEP.extent, axes, tuple(own)
     )  # fmt: skip
-    return replace(code, tensors=tensors, statements=statements), loop
 
 
 def _layers(name: str, code: Code) -> dict[int | None, str]:

@@ -47,6 +47,7 @@ from indicial.compile.native.writing.rows import (
     write_starts,
 )
 from indicial.compile.native.writing.writer import KernelPlan, Writer, column, times, total
+from indicial.compile.passes.algebra import ONE
 from indicial.compile.passes.forms import Distribution
 from indicial.compile.passes.scan import Unsupported
 from indicial.compile.schedule.plan import Loop
@@ -105,17 +106,15 @@ def _pack(w: Writer) -> list[str]:
         f"  return {total([times(f'packed_size(call, {k}, {n})', count) for _, k, n, count in w.packed])};",
         "}",
         "",
-        "static real *pack(const struct call *call) {",
+        "static void pack(const struct call *call, real *packed, int number, int parts) {",
         *declarations(w.sizes, w.plan.arguments, w.plan.kept),
         *lengths,
         "  long at = 0, most = 0;",
         *plain,
-        "  real *packed = allocate((weights(call) + 16) * sizeof(real));",
-        "  real *w = allocate((most + 16) * sizeof(real));",
+        "  real *w = number == 0 ? allocate((most + 16) * sizeof(real)) : NULL;",
         *w.packing,
-        "  (void)at;",
+        "  (void)at, (void)packed, (void)parts;",
         "  free(w);",
-        "  return packed;",
         "}",
     ]
 
@@ -123,15 +122,18 @@ def _pack(w: Writer) -> list[str]:
 def _part(w: Writer) -> list[str]:
     """Some members, step by step; one after the other where no product wants them together.
 
-    Then what a step reads follows what the one before it has read.
+    Then what a step reads follows what the one before it has read. Of a loop of one step so many at a
+    time that what they compute stays in the cache.
     """
     vectors = any(map(w.body.inner_indices, w.body.statements))
-    alone = not w.packed and vectors
-    names = "begin, long end" if alone else "first, long last"
+    once = w.plan.extent.number == 1
+    most = "" if w.packed and not once else "SOME" if once else "1" if vectors else ""
+    names = "begin, long end" if most else "first, long last"
+    count = "last - first" if not most else "1" if most == "1" else "least(SOME, end - begin)"
     lines = [
         f"static void part(const struct call *call, const real *w, long {names}) {{",
         *declarations(w.sizes, w.plan.arguments, w.plan.kept),
-        f"  const long members = {'1' if alone else 'last - first'}; (void)members;",
+        f"  const long members = {count}; (void)members;",
         "  long need = 0, empty = 0;",
     ]
     for name, width in w.scratch:
@@ -146,9 +148,11 @@ def _part(w: Writer) -> list[str]:
     for name, k, n, count in w.packed:
         size = times(f"packed_size(call, {k}, {n})", count)
         lines += [f"  const real *{name} = w;", f"  w += {size};"]
-    if alone:
-        lines += ["  for (long first = begin, last; first < end; first++) {", "  last = first + 1;"]
-    return [*lines, *w.lines, *(["  }"] if alone else []), "  free(scratch);", "}"]
+    if most:
+        lines += [f"  for (long first = begin, last; first < end; first += {most}) {{"]
+        lines += [f"  last = least(first + {most}, end);"]
+        lines += ["  const long members = last - first; (void)members;"] if once else []
+    return [*lines, *w.lines, *(["  }"] if most else []), "  free(scratch);", "}"]
 
 
 def write_fused(w: Writer, stage: Fused) -> None:
@@ -289,16 +293,36 @@ def _packed(
         for output, column in zip(stage.outputs, _starts(heights), strict=True):
             for term, row in zip(output.terms, _starts(widths), strict=True):
                 _pack_weight(w, output, term, row, column, n)
-    lines += [
-        f"  call->products->pack(packed + at, w, {k}, {n}, {n}, 1);",
-        f"  at += packed_size(call, {k}, {n});",
-    ]
+    lines += [f"  call->products->pack(packed + at, w, {k}, {n}, {n}, 1);"]
+    begins = "0"
+    if directly := _packed_directly(w, stage, k, heights):
+        begins = " && ".join(f"{at} % call->products->panel == 0" for at in _starts(heights))
+    lines = [f"  if ({begins}) {{", *directly, "  } else if (number == 0) {", *lines, "  }"]
+    lines += [f"  at += packed_size(call, {k}, {n});"]
     if inside is None:
         w.packing += lines
         return weights
     first = w.c(inside[1].lower)
     w.packing += [f"  for (long u = {first}; u < {first} + {count}; u++) {{", *lines, "  }"]
     return f"{weights} + (u - {first}) * packed_size(call, {k}, {n})"
+
+
+def _packed_directly(w: Writer, stage: Matmul, k: str, heights: Sequence[str]) -> list[str]:
+    """Packing without a copy: weights that are matrices, those of each output in panels of their own."""
+    lines = []
+    for output, at, height in zip(stage.outputs, _starts(heights), heights, strict=True):
+        term, store = output.terms[0], w.stores[output.terms[0].weight.tensor]
+        axes = w.body.code.tensors[term.weight.tensor].axes
+        places = zip(term.weight.places, axes, store.strides, strict=True)
+        found = {(index_at(place), axis.range): stride for place, axis, stride in places}
+        indices = [(i.name, i.range) for i in (*term.summed, *_columns(w, output))]
+        matrix = len(output.terms) == len(term.summed) == 1 and found.keys() == set(indices)
+        if not matrix or len(indices) != 2 or term.scale != ONE or _there(w, output, term):
+            return []
+        strides = ", ".join(str(found[index]) for index in indices)
+        place = f"packed + at + {at} * {k}, {store.pointer}"
+        lines.append(f"    pack_share(call, {place}, {k}, {height}, {strides}, number, parts);")
+    return lines
 
 
 def _pack_weight(w: Writer, output: Output, term: Term, row: str, column: str, n: str) -> None:

@@ -54,7 +54,9 @@ class _Text(TileSteps):
         with self.aside() as part:
             self.part(body)
         none = "static long weights(const struct call *call) { (void)call; return 0; }"
-        pack = "static real *pack(const struct call *call) { (void)call; return NULL; }"
+        given = "const struct call *call, real *packed, int number, int parts"
+        unused = "(void)call, (void)packed, (void)number, (void)parts;"
+        pack = f"static void pack({given}) {{ {unused} }}"
         return "\n".join([*text, none, pack, *part, "", "KERNEL(weights, pack, part)", ""])
 
     def part(self, body: list[str]) -> None:

@@ -1,0 +1,316 @@
+"""What is computed for the places that chose something, by kernels: the rows of all choices, one after the other.
+
+    h[f] = ReLU(Σ_J U[f,J] x[J]),  y[i] = Σ_F W[i,F] h[F]      the program of one place (`emit/dispatch.py`)
+
+    rows 0…251 with U[0], W[0],  rows 252…530 with U[1], W[1], …
+
+A place is a member of a loop of one step, so that products, functions and the gradient are those of
+recurrences. All choices are one function for PyTorch: what it gives, and what it passes back to the rows and
+to the weights of each choice, is computed where it is to lie.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from indicial.compile.emit.doubling import Alone
+from indicial.compile.emit.quick import again, plainly
+from indicial.compile.ground.stored import Packed, stored
+from indicial.compile.native import toolchain
+from indicial.compile.native.arranging import arranged
+from indicial.compile.native.projections import Outer
+from indicial.compile.native.routine import (
+    REALS,
+    CallStruct,
+    Kernel,
+    Native,
+    Routine,
+    Values,
+    row,
+)
+from indicial.compile.native.step import as_loop, one_step
+from indicial.compile.passes.adjoint import Adjoint, adjoint
+from indicial.compile.passes.normal import normal
+from indicial.compile.passes.scan import Unsupported, varying
+from indicial.compile.passes.simplify import shared, split, without_nothing
+from indicial.compile.schedule.plan import Plan, Run
+from indicial.compile.schedule.schedule import ScheduleError
+from indicial.program.ir import Code
+from indicial.program.verify import verified
+
+Tensor = torch.Tensor
+
+LEAST = 48
+"""So many rows of a choice are worth the packing of its weights."""
+
+
+@dataclass
+class Experts:
+    """The program of one place, walked along a step; `same` are the arguments that all places share."""
+
+    key: str
+    packed: Packed[Code]
+    arguments: tuple[str, ...]
+    output: str
+    same: frozenset[str]
+    kept: tuple[str, ...]
+    """What the forward routine returns: the output, and what the gradient reads."""
+    bars: dict[str, str]
+    slope: str
+    forward: Routine
+    STORED = (
+        "key", "packed", "arguments", "output", "same", "kept", "bars", "slope", "forward",
+    )  # fmt: skip
+    _backward: dict[tuple[str, ...], Routine] = field(default_factory=dict)
+
+    def backward(self, needed: tuple[str, ...]) -> Routine:
+        """The routine of some arguments' gradients."""
+        if needed not in self._backward:
+            asked = ("experts", self.key, needed)
+            self._backward[needed] = stored(asked, lambda: _backward(self, needed))
+        return self._backward[needed]
+
+    def shape(self, name: str, sizes: Mapping[str, int]) -> list[int]:
+        axes = self.packed.value.tensors[name].axes
+        return [axis.extent.value(sizes) for axis in axes]
+
+
+@functools.lru_cache(maxsize=64)
+def experts(rows: Alone) -> Experts | None:
+    """The same by kernels, if there are some for it."""
+    facts = repr((rows.code, rows.arguments, rows.outputs, sorted(rows.same)))
+    key = hashlib.sha256(facts.encode()).hexdigest()[:16]
+    try:
+        toolchain.find_compiler()
+        return stored(("experts", key), lambda: _made(rows, key))
+    except (Unsupported, ScheduleError, toolchain.NativeError):
+        return None
+
+
+def _made(rows: Alone, key: str) -> Experts:
+    plain = verified(shared(verified(normal(rows.code))))
+    code, _ = one_step(plain, varying(plain))
+    (output,) = rows.outputs
+    back = _adjoint(code, output, rows.arguments)
+    kept = (output, *(name for name in back.saved if name != output))
+    if not varying(code).issuperset(kept):
+        raise Unsupported("something of the weights alone is kept")
+    if output not in back.given:
+        raise Unsupported("nothing that is given changes it")
+    made = Experts(
+        key, Packed(code), rows.arguments, output, rows.same, kept,
+        {n: bar for n, bar in back.names.items() if n in rows.arguments},
+        back.given[output], _routine(code, kept, (), f"{key} forward"),
+    )  # fmt: skip
+    made.backward(tuple(n for n in made.arguments if n in made.bars))  # tells now if there is none
+    return made
+
+
+def _adjoint(code: Code, output: str, arguments: Sequence[str]) -> Adjoint:
+    wanted = [n for n in arguments if code.tensors[n].values is None]
+    return adjoint(code, [output], wanted)
+
+
+def _backward(own: Experts, needed: tuple[str, ...]) -> Routine:
+    code = own.packed.value
+    back = _adjoint(code, own.output, own.arguments)
+    tensors = dict(back.code.tensors)
+    tensors |= {name: replace(tensors[name], role="input") for name in own.kept}
+    there = {s.target for s in back.statements}
+    known = {n: t for n, t in tensors.items() if t.role != "defined" or n in there}
+    alone = replace(back.code, tensors=known, statements=back.statements)
+    code = verified(split(shared(normal(without_nothing(alone)))))
+    summed = [own.bars[n] for n in needed if n in own.same]
+    names = ",".join(needed)
+    return _routine(code, [own.bars[n] for n in needed], summed, f"{own.key} backward {names}")
+
+
+def _routine(code: Code, want: Sequence[str], summed: Sequence[str], identity: str) -> Routine:
+    """All that differs from place to place in one loop of one step; weights before, their gradients after."""
+    differing = varying(code).difference(summed)
+
+    def join(plan: Plan) -> Plan:
+        if not all(isinstance(step, Run) for step in plan.steps):
+            raise Unsupported("a loop for each place")
+        own = [s for s in plan.steps if isinstance(s, Run) and s.statement.target in differing]
+        rest = [s for s in plan.steps if s not in own]
+        before = [s for s in rest if isinstance(s, Run) and s.statement.target not in summed]
+        after = [s for s in rest if s not in before]
+        return Plan((*before, as_loop(own), *after) if own else plan.steps)
+
+    return arranged(code, want, summed, identity=identity, join=join)
+
+
+def together(
+    rows: Alone, given: Sequence[Tensor], counts: Sequence[int], sizes: Mapping[str, int]
+) -> Tensor | None:
+    """The results of all rows, `counts` of each choice; None where kernels are not for them.
+
+    An argument has a row for each place, or the choices in front, or is for all of them.
+    """
+    if sum(counts) < LEAST * sum(count > 0 for count in counts) or plainly(*given):
+        return None
+    if any(x.dtype not in REALS or x.dtype != given[0].dtype for x in given):
+        return None
+    if any(x.device.type != "cpu" for x in given):
+        return None
+    own = experts(rows)
+    if own is None:
+        return None
+    call = _Call(own, tuple(counts), dict(sizes), rows)
+    found: Tensor = _Together.apply(*given, call)  # type: ignore[no-untyped-call]
+    return found
+
+
+@dataclass(frozen=True)
+class _Call:
+    own: Experts
+    counts: tuple[int, ...]
+    sizes: dict[str, int]
+    rows: Alone
+
+    @property
+    def chosen(self) -> list[int]:
+        """What is chosen by some."""
+        return [choice for choice, count in enumerate(self.counts) if count]
+
+    def by_choice(self, name: str, x: Tensor) -> bool:
+        return x.dim() > len(self.own.packed.value.tensors[name].axes)
+
+    def apart(
+        self, names: Sequence[str], given: Iterable[Tensor], like: Sequence[str] = ()
+    ) -> list[Values]:
+        """Tensors by name, for each choice: its rows, what it has for itself, or all of it.
+
+        Where they are called by other names, `like` are the arguments that they are like.
+        """
+        found: list[Values] = [{} for _ in self.counts]
+        for name, x, own in zip(names, given, like or names, strict=True):
+            if own not in self.own.same:
+                parts: Sequence[Tensor] = torch.split(x, list(self.counts))
+            else:
+                parts = x.unbind() if self.by_choice(own, x) else (x,) * len(self.counts)
+            for values, part in zip(found, parts, strict=True):
+                values[name] = part
+        return found
+
+    def plain(self, *given: Tensor) -> Tensor:
+        """The same by PyTorch."""
+        run, apart = self.rows.of_sizes(self.sizes), self.apart(self.own.arguments, given)
+        return torch.cat([run([*apart[choice].values()])[0] for choice in self.chosen])
+
+
+class _Together(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, *every: Any) -> Tensor:
+        *given, call = every
+        own = call.own
+        output = given[0].new_empty(sum(call.counts), *own.shape(own.output, call.sizes))
+        parts = call.apart(own.arguments, map(_walked(own), own.arguments, given))
+        slots = call.apart([own.output], [output])
+        kept = [
+            found[name] for found in _runs(own.forward, call, parts, slots) for name in own.kept[1:]
+        ]
+        result: Tensor = output.squeeze(1)
+        ctx.call = call
+        if any(ctx.needs_input_grad):
+            ctx.save_for_backward(*given, result, *kept)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
+        call, own, saved = ctx.call, ctx.call.own, ctx.saved_tensors
+        given, (output, *kept) = saved[: len(own.arguments)], saved[len(own.arguments) :]
+        if torch.is_grad_enabled():
+            return again(ctx, call.plain, given, slope)
+        asked = list(zip(own.arguments, given, ctx.needs_input_grad, strict=False))
+        needed = {n: x for n, x, needs in asked if needs and n in own.bars}
+        shared = {n for n, x in needed.items() if n in own.same and not call.by_choice(n, x)}
+        found = {n: x.new_empty(x.shape) for n, x in needed.items()}
+        for n, x in found.items():
+            if n in shared or (n in own.same and 0 in call.counts):
+                x.zero_()
+        names, walked = (*own.arguments, own.output, own.slope), _walked(own)
+        parts = call.apart(names, map(walked, names, (*given, output, slope)))
+        for number, name in enumerate(own.kept[1:]):
+            for choice, x in zip(call.chosen, kept[number :: len(own.kept) - 1], strict=True):
+                parts[choice][name] = x
+        first = {own.bars[n]: n for n in reversed(needed) if n not in shared}
+        slots = call.apart(
+            [*first], [walked(n, found[n]) for n in first.values()], [*first.values()]
+        )
+        for result in _runs(own.backward(tuple(needed)), call, parts, slots):
+            for n in shared:
+                found[n] += result[own.bars[n]]
+        for n in needed:
+            if (other := first.get(own.bars[n], n)) != n:
+                found[n].copy_(found[other])
+        return *(found.get(n) for n in own.arguments), None
+
+
+def _walked(own: Experts) -> Callable[[str, Tensor], Tensor]:
+    """What has rows, with the step that kernels walk; all of it without gaps."""
+    return lambda name, x: (x if name in own.same else x.unsqueeze(1)).contiguous()
+
+
+def _runs(
+    routine: Routine, call: _Call, parts: Sequence[Values], slots: Sequence[Values]
+) -> Iterator[Values]:
+    """A routine for one choice after the other; `slots` is where its results are to lie."""
+    sizes = call.sizes
+    again: dict[int, Repeated] = {}
+    for choice in call.chosen:
+        known, into = {**parts[choice]}, slots[choice]
+        for number, part in enumerate(routine.parts):
+            if isinstance(part, Native) and not part.groups:
+                if number not in again:
+                    again[number] = Repeated(part.called(known, sizes, {}, routine.fixed)[0], sizes)
+                known |= again[number](known, into, call.counts[choice])
+            elif isinstance(part, Outer) and part.is_plain and part.target in into:
+                left, right = known[part.left].flatten(1), known[part.right].flatten(1)
+                out = into[part.target]
+                torch.mm(left.t(), right, out=out.view(left.shape[1], right.shape[1]))
+                known[part.target] = out
+            else:
+                known |= routine.run_part(part, known, sizes, {})
+        found = {name: known[routine.copies.get(name, name)] for name in routine.want}
+        for name, memory in into.items():
+            if found[name] is not memory:
+                memory.copy_(found[name].view_as(memory))
+        yield found
+
+
+class Repeated:
+    """A kernel that is called with tensors of the same rows, again and again."""
+
+    def __init__(self, kernel: Kernel, sizes: Mapping[str, int]) -> None:
+        self.kernel, self.sizes = kernel, {**kernel.fixed, **sizes}
+        self.call: CallStruct | None = None
+
+    def __call__(self, known: Values, into: Values, members: int) -> Values:
+        """What the kernel keeps: in the memory that there is for it, or in its own."""
+        kernel = self.kernel
+        every = [known[name] for name in kernel.arguments]
+        kept = {
+            name: into[name] if name in into
+            else every[0].new_empty(kernel.extents(name, members, self.sizes))
+            for name in kernel.kept
+        }  # fmt: skip
+        for name in kernel.partial:
+            kept[name].zero_()
+        every += kept.values()
+        if self.call is None:
+            self.call = kernel.call(every, [row(t) for t in every], self.sizes, members)
+            self.memory = ctypes.cast(self.call.tensors, ctypes.POINTER(ctypes.c_void_p))
+        self.call.members = members
+        for number, tensor in enumerate(every):
+            self.memory[number] = tensor.data_ptr()
+        kernel.library.run(ctypes.byref(self.call))
+        return kept
