@@ -24,8 +24,8 @@ from indicial.notation.source import Span
 from indicial.notation.syntax import Statement
 from indicial.program.messages import Message
 
-_POWER = re.compile(r"\^\d")
-"""A power stands for what it is of, also below a derivative: `∂L/∂σ^2`."""
+_POWER = re.compile(r"\^\d|_·")
+"""A power stands for what it is of, also below a derivative: `∂L/∂σ^2`. So does one of many: `∂L_·/∂W`."""
 OUTCOMES = ("right", "wrong", "refused", "outside")
 
 

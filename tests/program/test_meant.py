@@ -953,6 +953,84 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"∂L/∂w": 1, "X": 2, "w": 1, "y": 1},
         2,
     ),
+    "a chain of derivatives": (
+        r"\frac{\partial L}{\partial W} = \sum_t \frac{\partial L}{\partial h_t} \frac{\partial h_t}{\partial W}",
+        {"∂L/∂W": 2, "∂L/∂h": 2, "∂h/∂W": 4},
+        2,
+    ),
+    "a chain in the other layout": (
+        r"\frac{\partial E}{\partial \mathbf x} = \frac{\partial \mathbf y}{\partial \mathbf x}"
+        r" \cdot \frac{\partial E}{\partial \mathbf y}",
+        {"∂E/∂x": 1, "∂y/∂x": 2, "∂E/∂y": 1},
+        1,
+    ),
+    "a chain through numbered layers": (
+        r"\frac{dL}{dW_1} = \frac{dL}{da_2} \frac{da_2}{dz_2} \frac{dz_2}{da_1} \frac{da_1}{dW_1}",
+        {"∂L/∂W_1": 2, "∂L/∂a_2": 1, "∂a_2/∂z_2": 2, "∂z_2/∂a_1": 2, "∂a_1/∂W_1": 3},
+        3,
+    ),
+    "a chain through all steps between": (
+        r"\frac{\partial L}{\partial U} = \sum_{t=0}^T \sum_{k=0}^t \frac{\partial L_t}{\partial s_t}"
+        r" \left( \prod_{j=k+1}^t \frac{\partial s_j}{\partial s_{j-1}} \right) \frac{\partial s_k}{\partial U}",
+        {"∂L/∂U": 2, "∂L_·/∂s": 2, "∂s/∂s": 4, "∂s/∂U": 4},
+        4,
+    ),
+    "a derivative that is turned": (
+        r"\frac{\partial L}{\partial \mathbf x} = \left( \frac{\partial \mathbf y}{\partial \mathbf x} \right)^\top"
+        r" \frac{\partial L}{\partial \mathbf y}",
+        {"∂L/∂x": 1, "∂y/∂x": 2, "∂L/∂y": 1},
+        1,
+    ),
+    "a matrix of derivatives": (
+        r"J_t = \frac{\partial h_t}{\partial h_{t-1}} = D_t W, \quad D_t = \operatorname{diag}(1 - h_t^2)",
+        {"J": 3, "∂h/∂h": 3, "D": 3, "W": 2, "h": 2},
+        1,
+    ),
+    "the diagonal of a matrix of derivatives": (
+        r"\frac{\partial c_t}{\partial c_{t-1}} = f_t",
+        {"∂c/∂c": 2, "f": 2},
+        0,
+    ),
+    "a gradient that is called something else": (
+        r"\boldsymbol\delta^{(l)} = \frac{\partial E}{\partial \mathbf z^{(l)}}",
+        {"δ": 2, "∂E/∂z": 2},
+        0,
+    ),
+    "a gradient between": (
+        r"p_i = \frac{\partial C}{\partial q_i} = \frac{e^{q_i}}{\sum_j e^{q_j}}",
+        {"p": 1, "∂C/∂q": 1, "q": 1},
+        1,
+    ),
+    "a step down": (
+        r"\theta_{t+1} = \theta_t - \eta \nabla L(\theta_t)",
+        {"θ": 2, "θ_0": 1, "η": 0, "∂L/∂θ": 2},
+        0,
+    ),
+    "a step down that leaves its time out": (
+        r"x_{k+1} = x_k - \eta_k \nabla_x f",
+        {"x": 2, "x_0": 1, "η": 1, "∂f/∂x": 2},
+        0,
+    ),
+    "a step down with a matrix": (
+        r"d_t = -H_t \nabla J(\theta_t)",
+        {"d": 2, "H": 3, "∂J/∂θ": 2},
+        1,
+    ),
+    "the gradient of each step": (
+        r"\mathbf g_t = \nabla_\theta f_t(\theta_{t-1})",
+        {"g": 2, "∂f/∂θ": 2},
+        0,
+    ),
+    "a gradient at a step": (
+        r"\mathbf w_{t+1} = \mathbf w_t - \gamma \left( \frac{\partial E}{\partial \mathbf w} \right)_t",
+        {"w": 2, "w_0": 1, "γ": 0, "∂E/∂w": 2},
+        0,
+    ),
+    "losses by steps": (
+        r"\frac{\partial E}{\partial V} = \sum_{t=1}^T \frac{\partial E_t}{\partial V}",
+        {"∂E/∂V": 2, "∂E_·/∂V": 3},
+        1,
+    ),
     "the slope of a softmax": (
         r"\frac{\partial p_i}{\partial z_k} = p_i (\delta_{ik} - p_k)",
         {"∂p/∂z": 2, "p": 1},
@@ -1089,13 +1167,21 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "a derivative of a function that is only a letter": (
         r"\frac{\partial f}{\partial x_i} = D_i f", "a part of its display",
     ),
-    "a chain of derivatives": (
-        r"\frac{\partial L}{\partial W} = \sum_t \frac{\partial L}{\partial h_t} \frac{\partial h_t}{\partial W}",
-        "a part of its display",
-    ),
     "derivatives between": (
         r"\frac{\partial L}{\partial w} = \frac{\partial L}{\partial z} \frac{\partial z}{\partial w} = \delta x",
         "a part of its display",
+    ),
+    "a number in the place of a matrix": (
+        r"\frac{\partial z^{(3)}}{\partial W^{(2)}} = a^{(2)}", "like a matrix",
+    ),
+    "a diagonal in the place of a matrix": (
+        r"\frac{\partial h_t}{\partial h_{t-1}} = (1 - h_t^2) \cdot W", "is a matrix",
+    ),
+    "a product of matrices": (
+        r"\frac{\partial h_t}{\partial h_k} = \prod_{j=k+1}^t \frac{\partial h_j}{\partial h_{j-1}}", "order",
+    ),
+    "a last layer of none": (
+        r"\delta^{(L)} = \frac{\partial E}{\partial \mathbf z^{(L)}}", "a part of its display",
     ),
     "continuous time": (r"\frac{dx}{dt} = y", "derivatives"),
     "an index on one side": (r"\hat\mu_i = \frac{1}{n} \sum_{j=1}^n r_j", "may be an index"),
@@ -1651,6 +1737,25 @@ def test_a_chain_of_what_is_not_defined_is_left_open(tmp_path: Path) -> None:
         r"\frac{\partial L}{\partial W[i,j]} = \frac{\partial L}{\partial s[j]} \frac{\partial s[j]}{\partial W[i,j]}",
     )
     assert not found.mistakes
+
+
+def test_a_chain_sums_over_what_stands_between_in_both_layouts(tmp_path: Path) -> None:
+    """The gradient by x of a loss of h = tanh(W x), with the matrix of derivatives that the text gives."""
+    forward = r"$$\mathbf h = \tanh(W \mathbf x)$$"
+    given = r"$$\frac{\partial \mathbf h}{\partial \mathbf x} = \operatorname{diag}(1 - \mathbf h^2) W$$"
+    inner, outer = (
+        r"\frac{\partial L}{\partial \mathbf h}", r"\frac{\partial \mathbf h}{\partial \mathbf x}"
+    )  # fmt: skip
+    random = np.random.default_rng(0)
+    weights, x, slope = random.normal(size=(3, 4)), random.normal(size=4), random.normal(size=3)
+    expected = weights.T @ (slope * (1 - np.tanh(weights @ x) ** 2))
+    for chain in (inner + outer, outer + inner):
+        path = tmp_path / "notes.md"
+        left = r"\frac{\partial L}{\partial \mathbf x}"
+        path.write_text("\n\n".join((forward, given, f"$${left} = {chain}$$")), encoding="utf-8")
+        (program,) = load_document(path)
+        found = program.interpret({"W": weights, "x": x, "∂L/∂h": slope})["∂L/∂x"]
+        np.testing.assert_allclose(found, expected)
 
 
 def test_rows_of_a_declared_matrix(tmp_path: Path) -> None:

@@ -478,7 +478,7 @@ def test_the_function_sigma_beside_a_standard_deviation(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "display",
     [
-        r"g_n = \nabla_\Phi \ell_n \;\;\;\; \hat g = \frac{1}{k} \sum_{n=1}^k g_n \;\;\;\; g = \nabla_\Phi \ell",
+        r"g_n = \nabla \ell_n \;\;\;\; \hat g = \frac{1}{k} \sum_{n=1}^k g_n \;\;\;\; g = \nabla \ell",
         r"\begin{aligned} H(y) &= a + | b, c| + d \\ t &= i \Delta t \end{aligned}",
     ],
 )

@@ -25,6 +25,8 @@ Kind = TypeVar("Kind")
 
 PLAIN = frozenset({str, int, float, bool, type(None)})
 """What stands in a node and is no node."""
+ASIDE = frozenset({"span", "ends"})
+"""The fields of a node whose nodes are no parts of it."""
 
 
 def kept(question: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
@@ -62,7 +64,7 @@ class Tree(Generic[N]):
         found: list[Any] = []
         for name in self.__dataclass_fields__:
             value = self.__dict__[name]
-            if name != "span" and value and value.__class__ not in PLAIN:
+            if name not in ASIDE and value and value.__class__ not in PLAIN:
                 _collect(value, found)
         return tuple(found)
 
@@ -111,7 +113,7 @@ class Tree(Generic[N]):
         new = {
             name: _changed(value, change)
             for name, value in values.items()
-            if value and value.__class__ not in PLAIN and name != "span" and name not in keep
+            if value and value.__class__ not in PLAIN and name not in ASIDE and name not in keep
         }
         if any(new[name] is not values[name] for name in new):
             return self.__class__(**(values | new))

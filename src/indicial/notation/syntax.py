@@ -67,6 +67,8 @@ class Name(Expression):
     sub: tuple[Expression, ...] = ()
     sup: tuple[Expression, ...] = ()
     font: str = field(default="", compare=False, repr=False)
+    ends: tuple[Name, ...] = field(default=(), compare=False, repr=False)
+    """Of the name `∂h/∂W`: the h and the W, as they are written. They are no parts of the name."""
 
     @property
     def bare(self) -> bool:

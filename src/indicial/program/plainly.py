@@ -157,7 +157,8 @@ def _is_bold(node: s.Expression) -> bool:
     """A small bold letter, or a function of one."""
     if isinstance(node, s.Call) and len(node.arguments) == 1 and node.word in BUILT_IN:
         node = node.arguments[0]
-    return isinstance(node, s.Name) and node.font == "bold" and not is_capital(node.base)
+    whole = isinstance(node, s.Name) and node.font == "bold" and not is_capital(node.base)
+    return whole and isinstance(node, s.Name) and len(node.ends) < 2  # `∂y/∂x` is a matrix
 
 
 def stepping(statement: s.Statement) -> s.Statement:

@@ -242,7 +242,7 @@ def _told_apart(blocks: list[Block]) -> list[Block]:
         for block in blocks
     ]
     prose = [st for block in blocks if not block.strict for st in block.statements]
-    prose = abbreviated([by_elements(named(statement)) for statement in prose])
+    prose = abbreviated([by_elements(statement) for statement in named(prose)])
     strict = [st for block in blocks if block.strict for st in block.statements]
     live = set[str]().union(*map(live_letters, strict))
     apart = iter(lettered(worded(prose), live))

@@ -1,12 +1,12 @@
-r"""Derivatives that a formula gives, in prose → names.
+r"""Derivatives in prose → names.
 
 \frac{\partial L}{\partial W} = \delta x^\top     →  the name `∂L/∂W`, of W's kind, is defined
 \frac{\partial a_i}{\partial z_k} = a_i (\delta_{ik} - a_k)     →  a number for each i and k
+\frac{\partial L}{\partial h} \frac{\partial h}{\partial W}     →  `∂L/∂h ∂h/∂W`, a chain
 
-A loss is a number, so its derivative by something is like that, and may be read as well:
-`∂L/∂h_t = W^⊤ ∂L/∂z_t`. Any other derivative is read where all is written with indices, or where it is
-defined by its own two names, as slopes of functions of a number are. What is left keeps its ∂, and is
-for whoever tries derivations.
+A loss is a number, so its derivative by something is like that. Any other has the indices of what is
+derived and of what it is derived by, which the name keeps as its ends (`vectors/` asks for them). A derivative
+of which nothing says what its ends are keeps its ∂, and is for whoever tries derivations.
 """
 
 from __future__ import annotations
@@ -17,53 +17,179 @@ from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
-from indicial.notation.signs import MARKS
-from indicial.notation.slopes import FIRST, derived
-from indicial.program.names.letters import LAST, is_capital, shifted
+from indicial.program.names.derivatives import (
+    SIGNS,
+    at_steps,
+    derives,
+    differentiated,
+    is_gradient,
+    of_a_step,
+)
+from indicial.program.names.letters import COUNTING, LAST, is_capital
 
 LOSSES = frozenset(
     {"L", "ℒ", "J", "𝒥", "ℓ", "l", "E", "ℰ", "C", "𝒞", "S", "loss", "Loss", "cost", "RSS", "MSE", "SSE", "BCE"}
 )  # fmt: skip
 """What is made small: numbers."""
 ZERO = s.Number("0")
+PART = "_·"
+"""Behind the L of `∂L_t/∂W`, where `∂L/∂W` is something else."""
 D = s.Name("d")
 
 
-def named(statement: s.Statement) -> s.Statement:
-    """The statement with names for its derivatives, if it defines one of them; else as it is."""
-    left = statement.left
-    if not isinstance(statement, s.Equation) or not isinstance(left, s.Fraction | s.Product):
-        return statement
-    if statement.guard is not None or {*statement.relations} != {"="}:
-        return statement
-    found = derived(statement, FIRST)
-    slope = found.sides[0]
-    if not isinstance(slope, s.Derivative) or _head(slope.above) is None:
-        return statement
-    plain = _is_loss(slope.above) or _own(slope, found.sides[-1]) or _of_a_step(slope)
-    # Plain letters alone may be vectors: `∂L/∂w = ∂L/∂z ∂z/∂w`.
-    by_elements = any(n.sub for n in found.every(s.Name)) and not any(map(_of_wholes, found.sides))
-    if not plain and not by_elements:
-        return statement
+def named(statements: list[s.Statement]) -> list[s.Statement]:
+    """The statements of a heading with names for their derivatives, wherever all of one have a name."""
+    if not any(map(derives, statements)):
+        return statements
+    found = [
+        differentiated(st) if isinstance(st, s.Equation) and derives(st) else st
+        for st in statements
+    ]
+    naming = _Naming(found)
+    return [
+        naming.named(new) or old if isinstance(new, s.Equation) and new is not old else old
+        for old, new in zip(statements, found, strict=True)
+    ]
 
-    lone = {i.base for n in found.every(s.Name) for i in n.sub if isinstance(i, s.Name)}
 
-    def change(node: s.Expression) -> s.Expression:
-        if isinstance(node, s.Derivative) and (
-            by_elements or node is slope or _is_loss(node.above)
-        ):
-            return _one_of_its_terms(node) or _name(node, lone) or node
-        return node if isinstance(node, s.Name) else node.rebuild(change)
+class _Naming:
+    """The names of the derivatives that stand under one heading."""
 
-    sides = list(map(change, found.sides))
-    if sides[-1] == ZERO:
-        sides.pop()  # where it vanishes is another matter
-    open_ = any(side.every(s.Derivative) or _signs(side) for side in sides)
-    # Of matrices a side with derivatives between others is a step, and no claim about names.
-    steps = not by_elements and any(map(_derives, sides[1:-1]))
-    if len(sides) < 2 or open_ or steps:
-        return statement
-    return replace(statement, sides=tuple(sides), relations=("=",) * (len(sides) - 1))
+    def __init__(self, statements: list[s.Statement]) -> None:
+        slopes = s.every(statements, s.Derivative)
+        above = [n for slope in slopes if (n := _head(slope.above)) is not None]
+        plain = {n.stem for n in above if not n.scripts}
+        self.parts = plain & {n.stem for n in above if n.scripts}
+        """What is differentiated as a whole, and in parts: the L of `∂L/∂W = Σ_t ∂L_t/∂W`."""
+        heads = [s.head(end) for slope in slopes for end in (slope.above, slope.below)]
+        ends = [n for n in heads if isinstance(n, s.Name)]
+        self.numbered = {(n.stem, i.base) for n in ends for x in n.scripts for i in x.every(s.Name)}
+        """The ends of derivatives, with the letters that stand at them."""
+        far = [slope for slope in slopes if not of_a_step(slope)]
+        pairs = [(s.head(slope.above), s.head(slope.below)) for slope in far]
+        self.far = {
+            one.stem
+            for one, two in pairs
+            if isinstance(one, s.Name) and isinstance(two, s.Name) and one.stem == two.stem
+        }
+        """What is differentiated by itself many steps before, `∂h_t/∂h_k`."""
+        equations = [st for st in statements if isinstance(st, s.Equation)]
+        lefts = (s.head(st.left) for st in equations)
+        self.defined = {n.stem for n in lefts if isinstance(n, s.Name)}
+        scripts = s.ids(i for n in s.every(statements, s.Name) for x in n.scripts for i in x.walk())
+        bound = {n.base for r in s.every(statements, s.Reduction) for n in s.every(r.under, s.Name)}
+        values = [n for n in s.every(statements, s.Name) if id(n) not in scripts]
+        self.values = (
+            {n.base for n in values if n.scripts or n.base not in COUNTING} - bound - SIGNS
+        )
+        """The letters that are names of something: the h of `W_h`, beside `h_t`."""
+        inner = [s.inner(i) for n in values for i in n.scripts]
+        self.places = bound | {n.base for i in inner for n in i.every(s.Name)}
+        """The letters that stand below or above a name."""
+
+    def named(self, found: s.Equation) -> s.Equation | None:
+        """An equation with names for its derivatives; None if it is about something else."""
+        if found.guard is not None or {*found.relations} != {"="}:
+            return None
+        slopes = s.every(found.sides, s.Derivative)
+        left = found.sides[0]
+        by_elements = any(n.sub for n in found.every(s.Name)) and not any(
+            map(_of_wholes, found.sides)
+        )
+        lone = {i.base for n in found.every(s.Name) for i in n.sub if isinstance(i, s.Name)}
+
+        def change(node: s.Expression) -> s.Expression:
+            if isinstance(node, s.Derivative):
+                own = (
+                    isinstance(left, s.Derivative)
+                    and node == left
+                    and (_own(node, found.sides[-1]) or of_a_step(node))
+                )
+                number = _is_loss(node.above) or is_gradient(node)
+                sure = by_elements or own or number or self._known(node)
+                name = self._name(node, lone) if sure else None
+                return _one_of_its_terms(node) or name or node
+            return node if isinstance(node, s.Name) else node.rebuild(change)
+
+        sides = list(map(change, at_steps(found).sides))
+        if isinstance(left, s.Derivative) and sides[-1] == ZERO:
+            sides.pop()  # where it vanishes is another matter
+        open_ = any(side.every(s.Derivative) or _signs(side) for side in sides)
+        if not slopes or len(sides) < 2 or open_:
+            return None
+        return replace(found, sides=tuple(sides), relations=("=",) * (len(sides) - 1))
+
+    def _known(self, slope: s.Derivative) -> bool:
+        """Whether anything says what both ends of a derivative are: their type, an index, an equation."""
+        return all(
+            isinstance(n := s.head(end), s.Name)
+            and (n.font == "bold" or n.scripts or is_capital(n.base) or n.stem in self.defined)
+            for end in (slope.above, slope.below)
+        )
+
+    def _name(self, slope: s.Derivative, lone: set[str]) -> s.Name | None:
+        """`∂L/∂W_{hh}` as one name, with the indices of both, those that they share once."""
+        above, under = _head(slope.above, is_gradient(slope)), slope.below
+        if above is None or not isinstance(under, s.Name) or under.base in ("t", "τ"):
+            return None  # how something changes in time
+        if any(isinstance(i, s.Product) for i in above.scripts + under.scripts):
+            return None  # `a_{2j}` may be an element, or the j of a_2
+        if self._ends_nothing(above) or self._ends_nothing(under):
+            return None
+        number = _is_loss(above) or is_gradient(slope)
+        ends = (under,) if number else (above, under)
+        if of_a_step(slope):  # by itself a step before: for each step one
+            each = PART if above.stem in self.far else ""
+            base = f"∂{unicode(above.stem)}{each}/∂{unicode(under.stem)}"
+            return s.Name(base, (), 0, above.sub, above.sup, above.font, ends, span=slope.span)
+        each = PART if above.scripts and above.stem in self.parts else ""
+        labels = [self._labels(name, not number) for name in (above, under)]
+        spelt = [
+            _powered(s.Name(n.base, n.accents, n.primes, *scripts), n)
+            for n, scripts in zip((above, under), labels, strict=True)
+        ]
+        taken = s.ids(i for scripts in labels for some in scripts for i in some)
+        sub = _letters(tuple(i for i in above.sub + under.sub if id(i) not in taken), lone)
+        sup = tuple(i for i in above.sup + under.sup if id(i) not in taken)
+        sup = tuple(i for i in sup if not isinstance(i, s.Number))
+        once = _once((*sub, *sup))
+        sub, sup = (tuple(i for i in scripts if id(i) in once) for scripts in (sub, sup))
+        base = f"∂{spelt[0]}{each}/∂{spelt[1]}"
+        return s.Name(base, (), 0, sub, sup, under.font, ends, span=slope.span)
+
+    def _ends_nothing(self, name: s.Name) -> bool:
+        """The L of `∂E/∂z^{(L)}` without a `∂E/∂z^{(l)}`: a last layer of none."""
+        inner = [s.inner(i) for i in name.scripts]
+        last = [n.base.lower() for n in inner if isinstance(n, s.Name) and n.base in LAST]
+        return any((name.stem, letter) not in self.numbered for letter in last)
+
+    def _labels(
+        self, name: s.Name, numbers: bool
+    ) -> tuple[tuple[s.Expression, ...], tuple[s.Expression, ...]]:
+        """What stands below and above a name and is a part of it: the hh of `W_{hh}`, the O of `a_i^{(O)}`."""
+
+        def is_label(script: s.Expression) -> bool:
+            inner = s.inner(script)
+            if isinstance(inner, s.Number):  # the 2 of `σ^2` is a power
+                return numbers and (inner is not script or script in name.sub)
+            if isinstance(inner, s.TupleLiteral):
+                return inner.every(s.Name) != []
+            if not isinstance(inner, s.Name):
+                return False
+            word = inner.base
+            weighs = is_capital(name.base) or name.base == "b"  # not the c of the vector u_c
+            if (word in self.values and weighs) or (is_capital(word) and word not in LAST):
+                return True
+            if isinstance(script, s.Group) and script.bracket == "[":
+                return word not in COUNTING
+            if len(word) == 2:  # `W_{xh}`, `W_{hh}`; but `S_{ab}` beside `k_b`
+                counts = {*word} & (COUNTING | self.places)
+                told = weighs and bool({*word} & self.values)
+                return told or len({*word}) == 1 or not counts
+            return len(word) > 2
+
+        sub, sup = (tuple(i for i in x if is_label(i)) for x in (name.sub, name.sup))
+        return sub, sup
 
 
 def abbreviated(statements: list[s.Statement]) -> list[s.Statement]:
@@ -103,13 +229,13 @@ def _differs(left: s.Product) -> bool:
 
 
 def below(name: s.Name) -> s.Name | None:
-    """The W_{hh} of `∂L/∂W_{hh}`, if L is a loss; None for other names and derivatives."""
-    above, sign, letter = name.base.removeprefix("∂").partition("/∂")
-    if not sign or (above.partition("_")[0] not in LOSSES and above != letter):
+    """The W_{hh} of `∂L/∂W_{hh}`, if L is a number; None for other names and derivatives."""
+    if len(name.ends) != 1:
         return None
-    marks = tuple(MARKS[c] for c in letter if c in MARKS)
-    plain = "".join(c for c in letter if c not in MARKS and c != "'")
-    return replace(name, base=plain, accents=marks, primes=letter.count("'"))
+    (under,) = name.ends
+    return replace(
+        name, base=under.base, accents=under.accents, primes=under.primes, font=under.font, ends=()
+    )
 
 
 def _one_of_its_terms(slope: s.Derivative) -> s.Expression | None:
@@ -130,36 +256,22 @@ def _one_of_its_terms(slope: s.Derivative) -> s.Expression | None:
     return one if signs[0] > 0 else s.Group(s.Negative(one, span=slope.span), span=slope.span)
 
 
-def _name(slope: s.Derivative, lone: set[str]) -> s.Name | None:
-    """`∂L/∂W_{hh}` as one name, with the indices of both, those that they share once."""
-    above, under = _head(slope.above), slope.below
-    if above is None or not isinstance(under, s.Name) or under.base in ("t", "τ"):
-        return None  # how something changes in time
-    if _of_a_step(slope):  # by itself a step before: for each step one
-        base = f"∂{unicode(above.stem)}/∂{unicode(under.stem)}"
-        return s.Name(base, (), 0, above.sub, above.sup, above.font, span=slope.span)
-    labels = tuple(i for i in above.sub if isinstance(i, s.Name) and _is_label(i))
-    parts = [_powered(replace(above.stem, sub=labels), above), _powered(under.stem, under)]
-    base = f"∂{parts[0]}/∂{parts[1]}"
-    sub = _letters(tuple(i for i in above.sub if i not in labels) + under.sub, lone)
-    sup = tuple(i for i in above.sup + under.sup if not isinstance(i, s.Number))
-    kept = _once((*sub, *sup))
-    sub, sup = (tuple(i for i in scripts if id(i) in kept) for scripts in (sub, sup))
-    return s.Name(base, (), 0, sub, sup, under.font, span=slope.span)
-
-
 def _powered(stem: s.Name, name: s.Name) -> str:
     """The `σ^2` of `∂L/∂σ^2`, which is no derivative by σ."""
     return unicode(stem) + "".join(f"^{i.text}" for i in name.sup if isinstance(i, s.Number))
 
 
 def _letters(scripts: tuple[s.Expression, ...], lone: set[str]) -> tuple[s.Expression, ...]:
-    """The i and j of `W_{ij}`, where an i stands by itself too."""
+    """The i and j of `W_{ij}`, where an i stands by itself too, or people number with both."""
     return tuple(
         replace(i, base=letter) if letter and isinstance(i, s.Name) else i
         for i in scripts
-        for letter in (i.base if isinstance(i, s.Name) and lone & {*i.base} else [""])
+        for letter in (i.base if isinstance(i, s.Name) and _counted(i.base, lone) else [""])
     )
+
+
+def _counted(word: str, lone: set[str]) -> bool:
+    return bool(lone & {*word}) or (len(word) == 2 and {*word} <= {*"ijklmn"} and word != "in")
 
 
 def _once(scripts: Sequence[s.Expression]) -> set[int]:
@@ -174,29 +286,15 @@ def _once(scripts: Sequence[s.Expression]) -> set[int]:
     return set(kept.values())
 
 
-def _is_label(script: s.Name) -> bool:
-    """The B of `σ_B`, the reg of `L_{reg}`."""
-    return len(script.base) > 1 or (is_capital(script.base) and script.base not in LAST)
-
-
-def _of_a_step(slope: s.Derivative) -> bool:
-    """`∂c_t/∂c_{t-1}`."""
-    above, under = slope.above, slope.below
-    if not isinstance(above, s.Name) or not isinstance(under, s.Name):
-        return False
-    if replace(above, sub=()) != replace(under, sub=()) or len(above.sub) != len(under.sub):
-        return False
-    pairs = [(shifted(a), shifted(b)) for a, b in zip(above.sub, under.sub, strict=True)]
-    steps = [a[1] - b[1] if a and b and a[0] == b[0] else 9 for a, b in pairs]
-    return sorted(steps)[-1:] == [1] and set(steps) <= {0, 1}
-
-
-def _head(above: s.Expression) -> s.Name | None:
-    """The J of `∂J(θ)/∂θ`; no function that is only a letter."""
+def _head(above: s.Expression, gradient: bool = False) -> s.Name | None:
+    """The J of `∂J(θ)/∂θ`; a function that is only a letter has nothing but a gradient."""
     if isinstance(above, s.Call) and above.given is None and above.word in LOSSES:
-        whole = all(isinstance(a, s.Name) and not a.scripts for a in above.arguments)
-        return above.function if whole else None
-    return above if isinstance(above, s.Name) and above.base not in "fgφψFh∂∇" else None
+        parts = any(n.scripts for a in above.arguments for n in a.every(s.Name))
+        return None if parts else above.function
+    if not isinstance(above, s.Name):
+        return None
+    functions = "∂∇" if gradient or above.font == "bold" else "fgφψF∂∇"
+    return above if above.base not in functions else None
 
 
 def _is_loss(above: s.Expression) -> bool:
@@ -211,11 +309,6 @@ def _of_wholes(side: s.Expression) -> bool:
     names = [n for n in s.values(side) if isinstance(n, s.Name) and id(n) not in losses]
     turned = turned or any(s.Name("T") in n.sup for n in names)
     return turned or any(n.font == "bold" or (is_capital(n.base) and not n.sub) for n in names)
-
-
-def _derives(side: s.Expression) -> bool:
-    """Whether a side holds derivatives, with a name or without."""
-    return bool(side.every(s.Derivative)) or any(n.base[0] in "∂∇" for n in side.every(s.Name))
 
 
 def _signs(side: s.Expression) -> bool:

@@ -16,7 +16,7 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.program.messages import Messages
 from indicial.program.vectors.kinds import Kinds
-from indicial.program.vectors.leaves import JOINING, TRACE, elementwise, numbered
+from indicial.program.vectors.leaves import JOINING, TRACE, chain, elementwise, numbered
 from indicial.program.vectors.shapes import (
     COLUMN,
     KINDS,
@@ -27,6 +27,7 @@ from indicial.program.vectors.shapes import (
     Shape,
     align,
     diagonal,
+    differentiated,
     dotted,
     fits_all,
     flip,
@@ -57,6 +58,8 @@ class Conflicts:
         wanted = self.kinds.shape_of(leaf) if leaf is not None else None
         if leaf is not None and leaf.capital and any(map(_lists, sides[1:])):
             raise Outside("it puts vectors side by side")  # `H = [h_1; …; h_n]`
+        if any(map(self.is_diagonal, sides)) and any(map(self._contracts, sides)):
+            raise Outside("the derivative of a column by a column is a matrix")
         shapes = [None if fits_all(side) else self.shape(side, wanted) for side in sides]
         known = [(n, x) for n, x in enumerate(shapes) if x is not None]
         kept = [n for n, side in enumerate(sides) if fits_all(side)]
@@ -86,6 +89,8 @@ class Conflicts:
             if power is not None and not diagonal(leaf.base, power):
                 _raised(shape, power)
             return shape if sound else None
+        if derivatives := chain(node):
+            return self._chain(derivatives)
         match node:
             case s.Group(body=body) | s.Negative(body=body) | s.Expectation(body=body):
                 return self.shape(body, wanted)
@@ -115,7 +120,10 @@ class Conflicts:
             case s.Reduction(under=(), body=body):
                 return None if self.shape(body) is None else NUMBER
             case s.Reduction(body=body):
-                return self.shape(body, wanted)
+                found = self.shape(body, wanted)
+                if node.operator == "prod" and found == MATRIX:
+                    raise Outside("it multiplies many matrices, and does not say in which order")
+                return found
             case s.Index(base=base, items=items):
                 found = self.shape(base)
                 if found is None or found == NUMBER or sum(found) == len(items):
@@ -133,6 +141,35 @@ class Conflicts:
             case s.Dots():
                 raise Outside("it goes on with dots")
         return NUMBER
+
+    def end(self, name: s.Name) -> Shape:
+        """The shape of an end of a derivative."""
+        leaf = self.kinds.leaf(name)
+        return NUMBER if leaf is None else self.kinds.shape_of(leaf)
+
+    def is_diagonal(self, node: s.Expression) -> bool:
+        """Whether of a matrix of derivatives the diagonal is all that is written: `∂c_t/∂c_{t-1} = f_t`."""
+        if not isinstance(node, s.Name) or len(node.ends) < 2:
+            return False
+        leaf = self.kinds.leaf(node)
+        columns = all(sum(self.end(name)) == 1 for name in node.ends)
+        return columns and leaf is not None and sum(self.kinds.shape_of(leaf)) == 1
+
+    def _contracts(self, side: s.Expression) -> bool:
+        """Whether a product of a side sums over something."""
+        products = side.every(s.Product)
+        with suppress(Mismatch):
+            shapes = ([x or NUMBER for x in self.factors(p)] for p in products)
+            aligned = (align(x, dotted(p), gains(p)) for x, p in zip(shapes, products, strict=True))
+            return any(found.links for found in aligned)
+        return False
+
+    def _chain(self, derivatives: Sequence[s.Name]) -> Shape:
+        first, last = derivatives[0].ends, derivatives[-1].ends[-1]
+        above = self.end(first[0]) if len(first) == 2 else NUMBER
+        for shape, _ in differentiated(above, self.end(last)):
+            return shape
+        raise Outside("it has a derivative by a matrix that has more indices than are written")
 
     def _fraction(self, node: s.Fraction, wanted: Shape | None) -> Shape | None:
         above, below = self.shape(node.above, wanted), self.shape(node.below)

@@ -16,13 +16,14 @@ from indicial.program.names.inverses import EXPONENTIAL, INVERSE
 from indicial.program.names.letters import LAST, index_name, is_capital
 from indicial.program.names.naming import activates
 from indicial.program.vectors import regular
-from indicial.program.vectors.conflicts import Conflicts
+from indicial.program.vectors.conflicts import Conflicts, Outside
 from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.kinds import Kinds
 from indicial.program.vectors.leaves import (
     JOINING,
     TRACE,
     Leaf,
+    chain,
     elementwise,
     labelled,
     numbered,
@@ -78,6 +79,9 @@ class Emission:
         leaf = self.kinds.leaf(node)
         if leaf is not None:
             return self._name(node, leaf, self._fitting(node, ends))
+        if derivatives := chain(node):
+            assert isinstance(node, s.Product)
+            return self._chain(node, derivatives, self._fitting(node, ends))
         if fits_all(node):
             # `1/√d`: a number, whose d may be the size of an index.
             return regular.rebuilt(node, lambda n: self.emit(n, CLOSED))
@@ -163,6 +167,44 @@ class Emission:
                 return product
             names = tuple(self.dimensions.name(n, node.span) for n in linked)
             return s.Reduction("sum", names, None, product, span=node.span)
+
+    def _chain(self, node: s.Product, derivatives: list[s.Name], ends: Open) -> s.Expression:
+        """`∂L/∂h ∂h/∂W`: the indices of h are summed, whatever the layout."""
+        outer = [e for e in ends if e is not None]
+        names = [*derivatives[0].ends, *(d.ends[-1] for d in derivatives[1:])]
+        shapes = [self.conflicts.end(name) for name in names]
+        with self.dimensions.inside():
+            places = [[e for e in self.ends(shape) if e is not None] for shape in shapes]
+            if len(derivatives[0].ends) == 1:
+                places.insert(0, [])
+                places[-1] = outer
+            else:
+                own = len(places[0])
+                places[0], places[-1] = outer[:own], outer[own:]
+            parts: list[s.Expression] = []
+            for number, derivative in reversed([*enumerate(derivatives)]):
+                if self.conflicts.is_diagonal(derivative):  # one index for both ends
+                    if not number:
+                        raise Outside("the derivative of a column by a column is a matrix")
+                    places[number] = places[number + 1]
+                leaf = self.kinds.leaf(derivative)
+                assert leaf is not None
+                for name, here in zip(
+                    derivative.ends[::-1], places[number + 1 :: -1], strict=False
+                ):
+                    self._sized_as(name, here)
+                letters = list(dict.fromkeys(places[number] + places[number + 1]))
+                base = self._spelt(derivative, leaf, raised=False)
+                parts.append(self.indexed(base, leaf.key, letters) if letters else base)
+        order = parts if node.factors[0] is derivatives[-1] else parts[::-1]
+        return replace(node, factors=tuple(order))
+
+    def _sized_as(self, name: s.Name, letters: list[int]) -> None:
+        """The indices of a derivative have the sizes of what it is of and by."""
+        leaf = self.kinds.leaf(name)
+        for position, letter in enumerate(letters):
+            assert leaf is not None
+            self.dimensions.meet(leaf.key, position, letter, name.span)
 
     def _inner(self, one: s.Expression, two: s.Expression, span: Span) -> s.Expression:
         """`⟨a, b⟩`: all indices are shared and summed."""
@@ -467,6 +509,11 @@ class Emission:
             return self._rooted(node, base, leaf.key, letters)
         if letters:
             base = self.indexed(base, leaf.key, letters)
+        if letters and isinstance(node, s.Name) and node.ends:
+            whole = len(letters) == 1 or len(node.ends) == 1
+            sized = [name for name in node.ends if self.conflicts.end(name) != NUMBER]
+            for number, name in enumerate(sized):
+                self._sized_as(name, letters if whole else [letters[number]])
         if power is None or (not letters and base is node):
             return base
         return s.Power(base, self.emit(power, CLOSED), span=node.span)

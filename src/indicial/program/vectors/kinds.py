@@ -19,12 +19,14 @@ from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
+from indicial.program.names.derivatives import is_gradient
 from indicial.program.names.letters import GROUPS, index_name
 from indicial.program.names.outline import Outline
 from indicial.program.vectors.leaves import Leaf, Leaves
 from indicial.program.vectors.regular import OFTEN_VECTORS, index_letters
 from indicial.program.vectors.shapes import (
     COLUMN,
+    KINDS,
     MATRIX,
     NUMBER,
     OF_RANK,
@@ -141,8 +143,12 @@ class Kinds(Leaves):
         for statement in statements:
             for side in values_of(statement):
                 for node in self.values(side):
-                    if (leaf := self.leaf(node)) is not None:
-                        yield leaf, node
+                    if (leaf := self.leaf(node)) is None:
+                        continue
+                    for end in leaf.base.ends:
+                        if (known := self.leaf(end)) is not None:
+                            yield known, end
+                    yield leaf, node
 
     # ------------------------------------------------------------------ what is fixed
 
@@ -153,14 +159,23 @@ class Kinds(Leaves):
         items = leaf.use.reference.items
         if leaf.key in self.total:
             return OF_RANK.get(self.total[leaf.key] - len(items), NUMBER)
-        if leaf.base.base[0] == "∂":  # `∂ŷ/∂z`
-            return NUMBER
+        if leaf.base.ends:
+            return None
+        if leaf.key[0] == "∂" and len(self._numbering(items)) > 1:
+            return NUMBER  # `∂L/∂W_{ij}`
         counted = leaf.key in self.sizes or leaf.key == "π"
         known = leaf.key in self.declared or self.told.get(leaf.key, "number") != "number"
         return NUMBER if counted and not items and not known else None
 
+    def _numbering(self, items: Sequence[s.Expression]) -> list[s.Expression]:
+        """The indices that are no steps of time or layer."""
+        counted = self.steps | {"l", "ℓ"}
+        return [i for i in items if counted.isdisjoint(n.base for n in i.every(s.Name))]
+
     def variable(self, leaf: Leaf) -> str:
         base = leaf.base
+        if base.ends:
+            return leaf.key
         if leaf.key in self.declared or leaf.letter in self.apart or leaf.letter in BIASES:
             return leaf.key
         font = "bold" if base.font == "bold" else "like"
@@ -183,6 +198,11 @@ class Kinds(Leaves):
         self.seen.clear()
         for leaf, node in self.leaves(*self.statements):
             self._note(leaf, node)
+            if isinstance(node, s.Name) and node.ends and (seen := self._seen(node.ends[-1])):
+                if seen.capital:  # nobody differentiates by a size
+                    seen.product = seen.letters = True
+                if is_gradient(node) and not seen.capital:
+                    seen.told.add("vector")
         for side in (side for statement in self.statements for side in values_of(statement)):
             for product in side.every(s.Product):
                 self._beside(product)
@@ -293,6 +313,8 @@ class Kinds(Leaves):
         if variable in self.declared:
             return self.declared[variable]
         seen = self.seen[variable]
+        if seen.letter[0] == "∂":
+            return dict.fromkeys(KINDS, 0.0)  # those of its ends count
         row = 0.0 if rows else 3.0
         found = self._by_letter(variable, seen, rows, row)
         if seen.normed and seen.capital and NUMBER in found:

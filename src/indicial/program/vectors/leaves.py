@@ -71,7 +71,7 @@ class Leaves:
             or elementwise(node)
         ):
             return None
-        if base.base[0] == "∂":
+        if base.ends:
             base = below(base) or base  # `∂L/∂W` is of W's kind
         words = tuple(i for i in base.sub if isinstance(i, s.Name) and not is_letter(i.base))
         sup = base.sup if use.reference.power is None else ()
@@ -105,6 +105,50 @@ class Leaves:
         for child in children:
             if isinstance(child, s.Expression):
                 yield from self.values(child)
+
+
+def chain(node: s.Node) -> list[s.Name]:
+    """The derivatives of `∂L/∂h ∂h/∂W`, from what is derived to what it is derived by; else nothing.
+
+    Each is by what the next one is of; in the other layout they stand in the other order.
+    """
+    factors = node.factors if isinstance(node, s.Product) else ()
+    found = [f for f in factors if isinstance(f, s.Name) and f.ends]
+    if not found or len(found) < len(factors):
+        return []
+    if all(map(_links, found, found[1:])):
+        return found
+    return found[::-1] if all(map(_links, found[1:], found)) else []
+
+
+def chained(statements: list[s.Statement]) -> list[s.Statement]:
+    """`η ∂L/∂h ∂h/∂W`: the derivatives of a chain as one factor."""
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name):
+            return node
+        node = node.rebuild(change)
+        if not isinstance(node, s.Product) or len(node.factors) < 3 or chain(node):
+            return node
+        factors: list[s.Expression] = []
+        for factor in node.factors:
+            last = s.factors(factors[-1]) if factors else ()
+            joined = s.Product((*last, factor), span=last[0].span.to(factor.span)) if last else node
+            if last and chain(joined):
+                factors[-1] = joined
+            else:
+                factors.append(factor)
+        return replace(node, factors=tuple(factors))
+
+    return [st.rebuild(change) if _derives(st) else st for st in statements]
+
+
+def _links(one: s.Name, other: s.Name) -> bool:
+    return len(other.ends) == 2 and one.ends[-1] == other.ends[0]
+
+
+def _derives(statement: s.Statement) -> bool:
+    return {*[n.ends for n in statement.every(s.Name)]} != {()}
 
 
 def is_element(node: s.Node) -> TypeGuard[s.Index]:

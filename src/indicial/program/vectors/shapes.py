@@ -96,6 +96,22 @@ def align(
     return result
 
 
+def differentiated(one: Shape, two: Shape, step: bool = False) -> list[tuple[Shape, float]]:
+    """The shapes of a derivative, of what has the one by what has the other, with how odd they are.
+
+    Of a column by a column it is a matrix, or the diagonal of one: `∂c_t/∂c_{t-1} = f_t`.
+    """
+    if one == two == NUMBER:
+        return [(NUMBER, 0.5 if step else 0.0)]
+    if one == NUMBER:
+        return [(two, 0.5), (ROW, 1.5)] if two == COLUMN else [(two, 0.5)]
+    if two == NUMBER:
+        return [(one, 1.0)]
+    if MATRIX in (one, two):
+        return []
+    return [(MATRIX, 0.0), (COLUMN, 0.1 if step else 1.0)]
+
+
 def times(one: Shape, two: Shape, dot: bool, gain: bool = False) -> Shape | None:
     """The shape of a product of two; None if they do not fit."""
     if one == NUMBER:

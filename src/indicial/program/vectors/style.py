@@ -15,6 +15,7 @@ from typing import TypeGuard
 
 from indicial.notation import syntax as s
 from indicial.notation.vocabulary import SPACE, TOLD
+from indicial.program.names.derivatives import is_gradient
 from indicial.program.names.letters import is_capital, is_letter, letters_bound
 from indicial.program.names.naming import activates
 from indicial.program.names.uses import BUILT_IN
@@ -167,6 +168,8 @@ def _indexed(statements: Iterable[s.Statement]) -> Iterator[str]:
 
 
 def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
+    if isinstance(node, s.Name) and node.ends:
+        return is_gradient(node) or _of_wholes(node)
     if isinstance(node, s.Name):
         arrow = "vec" in node.accents and len(node.sub) < 2
         degrees = bool(node.sup) and diagonal(node, node.sup[-1])  # `D^{-1/2} A D^{-1/2}`
@@ -285,6 +288,24 @@ def _is_element(node: s.Name, indexed: frozenset[str]) -> bool:
     """`A_{ij}`: two letters below that are indices elsewhere."""
     letters = [c for i in node.sub if isinstance(i, s.Name) and i.bare for c in i.base]
     return len(letters) > 1 and any(c in indexed for c in letters)
+
+
+def _of_wholes(derivative: s.Name) -> bool:
+    """Whether what is differentiated, or by what, is no number: a bold letter, a weight, a state."""
+    ends = derivative.ends
+    states = len(ends) == 2 and ends[0].stem == ends[1].stem
+    return any(_is_whole(end, "ijklmnstτℓ" if states else "tτlℓ", len(ends) == 2) for end in ends)
+
+
+def _is_whole(end: s.Name, steps: str, state: bool) -> bool:
+    letters = [n.base for i in end.scripts for n in i.every(s.Name) if n.base != "in"]
+    if end.font == "bold" and is_letter(end.base):
+        return True
+    if is_capital(end.base):
+        elements = [word for word in letters if {*word} <= {*"abijklmn"}]
+        return end.base not in SIZES and not elements
+    stepped = bool(letters) and {*letters} <= {*steps}
+    return state and stepped and end.base in OFTEN_VECTORS
 
 
 def _is_gate(node: s.Expression) -> bool:

@@ -18,13 +18,14 @@ from typing import NamedTuple
 from indicial.notation import syntax as s
 from indicial.program.names.letters import COUNTING
 from indicial.program.vectors.kinds import OFTEN_COLUMNS, WEIGHTS, Kinds, is_greek
-from indicial.program.vectors.leaves import JOINING, TRACE, Leaf, elementwise
+from indicial.program.vectors.leaves import JOINING, TRACE, Leaf, chain, elementwise
 from indicial.program.vectors.shapes import (
     COLUMN,
     MATRIX,
     NUMBER,
     ROW,
     Shape,
+    differentiated,
     dotted,
     fits_all,
     flip,
@@ -183,6 +184,8 @@ class Tables:
         leaf = self.kinds.leaf(node)
         if leaf is not None:
             return self._leaf(node)
+        if derivatives := chain(node):
+            return self._chain(derivatives)
         match node:
             case s.Group(body=body) | s.Negative(body=body) | s.Expectation(body=body):
                 return self.of(body)
@@ -244,6 +247,8 @@ class Tables:
         fixed = self.kinds.fixed(leaf)
         if fixed is not None:
             table = [Entry(0, fixed, {})]
+        elif leaf.base.ends:
+            table = self._derivative(leaf)
         else:
             variable = self.kinds.variable(leaf)
             settled = self.pinned.get(variable)
@@ -254,6 +259,41 @@ class Tables:
         for argument in leaf.use.call.arguments if leaf.use.call is not None else ():
             table = self.join(table, self.of(argument), lambda a, b: (a, 0))
         return self.best(table)
+
+    def _derivative(self, leaf: Leaf) -> Table:
+        """`∂h/∂x`, by the shapes of h and x."""
+        variable = self.kinds.variable(leaf)
+        above, below = leaf.base.ends
+        settled = self.pinned.get(variable)
+        found = [
+            Entry(a.cost + b.cost + odd, shape, given | {variable: shape})
+            for a in self.of(above)
+            for b in self.of(below)
+            if (given := merged(a.given, b.given)) is not None
+            for shape, odd in differentiated(a.shape, b.shape, above.stem == below.stem)
+            if settled in (None, shape)
+        ]
+        return self.best(found) or [Entry(IMPOSSIBLE, NUMBER, {})]
+
+    def _chain(self, derivatives: Sequence[s.Name]) -> Table:
+        """`∂L/∂h ∂h/∂W`: whatever h is, it is summed over."""
+        first = derivatives[0].ends
+        numbers = len(first) == 1
+        above = NOTHING if numbers else self.of(first[0])
+        found = [(entry, entry.shape) for entry in above]  # with the shape of the last end
+        for derivative in derivatives:
+            found = [
+                (Entry(a.cost + b.cost + odd, a.shape, given), b.shape)
+                for a, last in found
+                for b in self.of(derivative.ends[-1])
+                if (given := merged(a.given, b.given)) is not None
+                for odd in [0.0 if len(derivative.ends) == 1 else _unlike(last, b.shape)]
+            ]
+            found.sort(key=lambda one: self.total(one[0]))
+            found = found[:MOST]
+        ends = [(a, next(iter(differentiated(a.shape, last)), None)) for a, last in found]
+        fits = [Entry(a.cost, end[0], a.given) for a, end in ends if end is not None]
+        return self.best(fits) or [Entry(IMPOSSIBLE, NUMBER, {})]
 
     def _aside(self, parts: Sequence[s.Expression]) -> Table:
         """Parts that need not fit each other, of something that is a number."""
@@ -523,6 +563,11 @@ class Tables:
                 self.of(node.arguments[0]), lambda x: (NUMBER, 0) if x == MATRIX else None
             )
         return NOTHING
+
+
+def _unlike(one: Shape, two: Shape) -> float:
+    """How odd it is to differentiate a vector by a number in the midst of a chain, or the other way round."""
+    return 0.0 if one == two else 1.0 if NUMBER in (one, two) else 0.0
 
 
 def merged(one: Given, two: Given) -> Given | None:

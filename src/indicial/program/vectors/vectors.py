@@ -42,7 +42,7 @@ from indicial.program.vectors.kinds import (
     values_of,
 )
 from indicial.program.vectors.labels import labelled
-from indicial.program.vectors.leaves import Leaf, full_counts
+from indicial.program.vectors.leaves import Leaf, chained, full_counts
 from indicial.program.vectors.matrices import (
     draws_with_identity,
     has_identity,
@@ -148,7 +148,7 @@ def _begun(
 ) -> _Rewriting:
     """The statements made regular, with the kinds of their names inferred."""
     made = spelt_alike(heads(above.raised(told_apart(statements))))
-    made = unfolded(regular.factors(made))
+    made = chained(unfolded(regular.factors(made)))
     if document:
         made = labelled(made, messages)
     return _Rewriting(made, messages, document, skipped, prose)
