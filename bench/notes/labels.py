@@ -202,8 +202,14 @@ def spellings(name: str, counts: Iterable[int]) -> dict[str, set[int]]:
     return found
 
 
+_NEW = "_{+}"
+"""Behind the name of what `x ← x - g` makes new."""
+
+
 def is_element(name: str, stem: str, axes: set[int], counts: set[int]) -> bool:
-    r"""Whether a name is a part of another: `x_0` of `x`, with an axis less; or its power, `σ^2`."""
+    r"""Whether a name is a part of another: `x_0` of `x`, with an axis less; or its power, `σ^2`, or its new value."""
+    if name.endswith(_NEW) and fold(name.removesuffix(_NEW)) == stem:
+        return axes <= counts
     numbers = _NUMBER.findall(name)
     if not numbers or fold(_NUMBER.sub("", name)) != stem:
         return False

@@ -183,12 +183,14 @@ def _differentiated(name: str, axes: set[int], label: Label) -> list[str]:
     """The L and the W of `∂L/∂W`, if it has as many axes as both, those that they share once; else nothing."""
     above, sign, below = name.removeprefix("∂").partition("/∂")
     parts = [fold(_POWER.sub("", part)) for part in (above, below)] if sign else []
-    known = {fold(n): counts for n, counts in (*label.names.items(), *label.maybe.items())}
+    known: dict[str, tuple[set[int], str]] = {}
+    for n, counts in (*label.names.items(), *label.maybe.items()):
+        known |= {spelling: (right, fold(n)) for spelling, right in spellings(n, counts).items()}
     if not parts or not all(part in known for part in parts):
         return []
-    one, other = (known[part] for part in parts)
+    (one, above), (other, below) = (known[part] for part in parts)
     fits = {n for a in one for b in other for n in range(max(a, b), a + b + 1)}
-    return parts if axes <= fits else []
+    return [above, below] if axes <= fits else []
 
 
 def _speaks_of(message: Message, slip: Slip) -> bool:

@@ -1031,6 +1031,39 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"∂E/∂V": 2, "∂E_·/∂V": 3},
         1,
     ),
+    "all steps between": (
+        r"\frac{\partial \mathbf s_t}{\partial \mathbf s_k}"
+        r" = \prod_{i=k}^{t-1} \frac{\partial \mathbf s_{i+1}}{\partial \mathbf s_i}",
+        {"∂s/∂s": 4, "∂s_·/∂s": 3},
+        1,
+    ),
+    "a derivative by the rules": (
+        r"\frac{\partial E}{\partial S_{ab}} = \sum_{i=1}^n ( \sum_j S_{ij} k_j - v_i )"
+        r" \frac{\partial}{\partial S_{ab}} ( \sum_j S_{ij} k_j - v_i )",
+        {"∂E/∂S": 2, "S": 2, "k": 1, "v": 1},
+        3,
+    ),
+    "a derivative of a logarithm": (
+        r"\frac{\partial L}{\partial w_j} = -\sum_k y_k \frac{\partial \log p_k}{\partial w_j}",
+        {"∂L/∂w": 1, "y": 1, "p": 1, "∂p/∂w": 2},
+        1,
+    ),
+    "the square of a gradient": (
+        r"v_t = \beta v_{t-1} + (1 - \beta) \nabla L(w_t)^2",
+        {"v": 2, "β": 0, "∂L/∂w": 2},
+        0,
+    ),
+    "an update in place": (
+        r"\theta \leftarrow \theta - \eta \nabla_\theta J",
+        {"θ_{+}": 1, "θ": 1, "η": 0, "∂J/∂θ": 1},
+        0,
+    ),
+    "a step in place": (r"x \leftarrow x - \mu", {"x_{+}": 0, "x": 0, "μ": 0}, 0),
+    "an error of a layer, by a capital": (
+        r"\boldsymbol\Delta^{l} = \left[ (W^{l+1})^T \boldsymbol\Delta^{l+1} \right] \odot g'(\mathbf z^l)",
+        {"Δ": 2, "W": 3, "z": 2},
+        1,
+    ),
     "the slope of a softmax": (
         r"\frac{\partial p_i}{\partial z_k} = p_i (\delta_{ik} - p_k)",
         {"∂p/∂z": 2, "p": 1},
@@ -1156,7 +1189,6 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     ),
     "a function of a capital": (r"A = SelfAttention(X)", "a function that nothing here defines"),
     "two places that are computed": (r"PE_{(ij, i + j)} = \sin(i / c^{j})", "computed"),
-    "a step in place": (r"x \leftarrow x - \mu", "itself"),
     "a place or a label": (r"z_L = \alpha^L c", "place"),
     "a determinant": (r"s = \log |\Sigma| + x^\top \Sigma^{-1} x", "determinant"),
     "a sigmoid of a label": (r"p(y | x) = \sigma(w^\top x + b)", "one value of y"),
@@ -1178,7 +1210,7 @@ OUTSIDE: dict[str, tuple[str, str]] = {
         r"\frac{\partial h_t}{\partial h_{t-1}} = (1 - h_t^2) \cdot W", "is a matrix",
     ),
     "a product of matrices": (
-        r"\frac{\partial h_t}{\partial h_k} = \prod_{j=k+1}^t \frac{\partial h_j}{\partial h_{j-1}}", "order",
+        r"\frac{\partial h_t}{\partial h_k} = \prod_{j=k+1}^t W^\top \operatorname{diag}(1 - h_j^2)", "order",
     ),
     "a last layer of none": (
         r"\delta^{(L)} = \frac{\partial E}{\partial \mathbf z^{(L)}}", "a part of its display",

@@ -127,7 +127,9 @@ def _operator(factor: s.Expression) -> bool:
 
 def _taken(behind: list[s.Expression], reach: str) -> s.Expression:
     """What an operator is applied to."""
-    count = 1 if reach == FIRST else len(behind)
+    count = len(behind)
+    if reach == FIRST:  # and the numbers before it: `∂/∂w 1/2 (y - w x)^2`
+        count = next((n for n, factor in enumerate(behind, 1) if not _is_constant(factor)), count)
     taken = behind[:count]
     del behind[:count]
     inner = _product(taken, reach) if len(taken) > 1 else taken
@@ -136,3 +138,10 @@ def _taken(behind: list[s.Expression], reach: str) -> s.Expression:
         if len(inner) == 1
         else s.Product(tuple(inner), span=inner[0].span.to(inner[-1].span))
     )
+
+
+def _is_constant(factor: s.Expression) -> bool:
+    """`1/2`, `1/m`."""
+    if isinstance(factor, s.Fraction):
+        factor = factor.above
+    return isinstance(s.inner(factor), s.Number)

@@ -103,7 +103,7 @@ def _is_read(name: s.Expression, outline: Outline) -> bool:
 
 def _is_slope(call: s.Call, equation: s.Equation) -> bool:
     """The `f'(z)` of `δ = (W^⊤ δ) ⊙ f'(z)`: of whatever function, it is one of a number."""
-    return activates(call) and any(n.base == "δ" for n in equation.every(s.Name))
+    return activates(call) and any(n.ends or n.base in "δΔ" for n in equation.every(s.Name))
 
 
 def _changes(equation: s.Equation) -> bool:

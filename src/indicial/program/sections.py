@@ -30,6 +30,7 @@ from indicial.program.names.naming import Reference
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Definition, Outline
 from indicial.program.names.sorting import outline, says_what
+from indicial.program.names.updates import updated
 from indicial.program.plainly import offers
 from indicial.program.vectors.kinds import is_greek
 from indicial.program.vectors.labels import lettered, worded
@@ -249,7 +250,7 @@ def _told_apart(blocks: list[Block]) -> list[Block]:
     return [
         block
         if block.strict
-        else replace(block, statements=[next(apart) for _ in block.statements])
+        else replace(block, statements=updated([next(apart) for _ in block.statements]))
         for block in blocks
     ]
 

@@ -25,6 +25,7 @@ from indicial.program.names.derivatives import (
     is_gradient,
     of_a_step,
 )
+from indicial.program.names.differentiating import NUMBERING, by_rules
 from indicial.program.names.letters import COUNTING, LAST, is_capital
 
 LOSSES = frozenset(
@@ -61,22 +62,20 @@ class _Naming:
         plain = {n.stem for n in above if not n.scripts}
         self.parts = plain & {n.stem for n in above if n.scripts}
         """What is differentiated as a whole, and in parts: the L of `∂L/∂W = Σ_t ∂L_t/∂W`."""
-        heads = [s.head(end) for slope in slopes for end in (slope.above, slope.below)]
-        ends = [n for n in heads if isinstance(n, s.Name)]
+        pairs = [(s.head(slope.above), s.head(slope.below)) for slope in slopes]
+        self.pairs = [(a, b) for a, b in pairs if isinstance(a, s.Name) and isinstance(b, s.Name)]
+        steps = {(slope.above, slope.below) for slope in slopes if of_a_step(slope)}
+        self.far = {a.stem for a, b in self.pairs if a.stem == b.stem and (a, b) not in steps}
+        """What is differentiated by itself many steps before, `∂h_t/∂h_k`."""
+        ends = [n for pair in self.pairs for n in pair]
         self.numbered = {(n.stem, i.base) for n in ends for x in n.scripts for i in x.every(s.Name)}
         """The ends of derivatives, with the letters that stand at them."""
-        far = [slope for slope in slopes if not of_a_step(slope)]
-        pairs = [(s.head(slope.above), s.head(slope.below)) for slope in far]
-        self.far = {
-            one.stem
-            for one, two in pairs
-            if isinstance(one, s.Name) and isinstance(two, s.Name) and one.stem == two.stem
-        }
-        """What is differentiated by itself many steps before, `∂h_t/∂h_k`."""
         equations = [st for st in statements if isinstance(st, s.Equation)]
         lefts = (s.head(st.left) for st in equations)
         self.defined = {n.stem for n in lefts if isinstance(n, s.Name)}
-        scripts = s.ids(i for n in s.every(statements, s.Name) for x in n.scripts for i in x.walk())
+        places = [i for n in s.every(statements, s.Name) for i in n.scripts]
+        places += [i for n in s.every(statements, s.Index) for i in n.items]
+        scripts = s.ids(node for place in places for node in place.walk())
         bound = {n.base for r in s.every(statements, s.Reduction) for n in s.every(r.under, s.Name)}
         values = [n for n in s.every(statements, s.Name) if id(n) not in scripts]
         self.values = (
@@ -100,6 +99,9 @@ class _Naming:
 
         def change(node: s.Expression) -> s.Expression:
             if isinstance(node, s.Derivative):
+                rule = by_rules(node, self._depending(node)) if _head(node.above) is None else None
+                if rule is not None:
+                    return change(rule)
                 own = (
                     isinstance(left, s.Derivative)
                     and node == left
@@ -108,7 +110,7 @@ class _Naming:
                 number = _is_loss(node.above) or is_gradient(node)
                 sure = by_elements or own or number or self._known(node)
                 name = self._name(node, lone) if sure else None
-                return _one_of_its_terms(node) or name or node
+                return name or node
             return node if isinstance(node, s.Name) else node.rebuild(change)
 
         sides = list(map(change, at_steps(found).sides))
@@ -119,6 +121,11 @@ class _Naming:
             return None
         return replace(found, sides=tuple(sides), relations=("=",) * (len(sides) - 1))
 
+    def _depending(self, slope: s.Derivative) -> set[s.Name]:
+        """The names of which a derivative by the same thing stands under this heading."""
+        by = slope.below.stem if isinstance(slope.below, s.Name) else None
+        return {one.stem for one, two in self.pairs if two.stem == by}
+
     def _known(self, slope: s.Derivative) -> bool:
         """Whether anything says what both ends of a derivative are: their type, an index, an equation."""
         return all(
@@ -127,7 +134,7 @@ class _Naming:
             for end in (slope.above, slope.below)
         )
 
-    def _name(self, slope: s.Derivative, lone: set[str]) -> s.Name | None:
+    def _name(self, slope: s.Derivative, lone: set[str]) -> s.Name | s.Index | None:
         """`∂L/∂W_{hh}` as one name, with the indices of both, those that they share once."""
         above, under = _head(slope.above, is_gradient(slope)), slope.below
         if above is None or not isinstance(under, s.Name) or under.base in ("t", "τ"):
@@ -155,7 +162,11 @@ class _Naming:
         once = _once((*sub, *sup))
         sub, sup = (tuple(i for i in scripts if id(i) in once) for scripts in (sub, sup))
         base = f"∂{spelt[0]}{each}/∂{spelt[1]}"
-        return s.Name(base, (), 0, sub, sup, under.font, ends, span=slope.span)
+        name = s.Name(base, (), 0, sub, sup, under.font, ends, span=slope.span)
+        rare = {n.base for n in sub if isinstance(n, s.Name) and n.bare} <= NUMBERING - COUNTING
+        if rare and len(sub) > 1:  # the a and b of `∂L/∂S_{ab}`, with which few people count
+            return s.Index(replace(name, sub=()), sub, span=slope.span)
+        return name
 
     def _ends_nothing(self, name: s.Name) -> bool:
         """The L of `∂E/∂z^{(L)}` without a `∂E/∂z^{(l)}`: a last layer of none."""
@@ -182,10 +193,10 @@ class _Naming:
                 return True
             if isinstance(script, s.Group) and script.bracket == "[":
                 return word not in COUNTING
-            if len(word) == 2:  # `W_{xh}`, `W_{hh}`; but `S_{ab}` beside `k_b`
-                counts = {*word} & (COUNTING | self.places)
+            if len(word) == 2:  # `W_{xh}`, `W_{hh}`; but `S_{ab}`
                 told = weighs and bool({*word} & self.values)
-                return told or len({*word}) == 1 or not counts
+                counts = {*word} & (COUNTING | self.places)
+                return not {*word} <= NUMBERING and (told or len({*word}) == 1 or not counts)
             return len(word) > 2
 
         sub, sup = (tuple(i for i in x if is_label(i)) for x in (name.sub, name.sup))
@@ -238,24 +249,6 @@ def below(name: s.Name) -> s.Name | None:
     )
 
 
-def _one_of_its_terms(slope: s.Derivative) -> s.Expression | None:
-    """The -1 of `∂(x_i - μ)/∂μ`."""
-    terms = s.terms(s.inner(slope.above))
-    signs = [
-        -1 if isinstance(term, s.Negative) else 1
-        for term in terms
-        if s.unsigned(term) == slope.below
-    ]
-    if (
-        len(terms) < 2
-        or len(signs) != 1
-        or not all(isinstance(s.unsigned(t), s.Name) for t in terms)
-    ):
-        return None
-    one = s.Number("1", span=slope.span)
-    return one if signs[0] > 0 else s.Group(s.Negative(one, span=slope.span), span=slope.span)
-
-
 def _powered(stem: s.Name, name: s.Name) -> str:
     """The `σ^2` of `∂L/∂σ^2`, which is no derivative by σ."""
     return unicode(stem) + "".join(f"^{i.text}" for i in name.sup if isinstance(i, s.Number))
@@ -271,7 +264,7 @@ def _letters(scripts: tuple[s.Expression, ...], lone: set[str]) -> tuple[s.Expre
 
 
 def _counted(word: str, lone: set[str]) -> bool:
-    return bool(lone & {*word}) or (len(word) == 2 and {*word} <= {*"ijklmn"} and word != "in")
+    return bool(lone & {*word}) or (len(word) == 2 and {*word} <= NUMBERING and word != "in")
 
 
 def _once(scripts: Sequence[s.Expression]) -> set[int]:
@@ -293,6 +286,8 @@ def _head(above: s.Expression, gradient: bool = False) -> s.Name | None:
         return None if parts else above.function
     if not isinstance(above, s.Name):
         return None
+    if above.base == "e" and above.sup and not above.sub:
+        return None  # `e^{-x}`
     functions = "∂∇" if gradient or above.font == "bold" else "fgφψF∂∇"
     return above if above.base not in functions else None
 

@@ -341,6 +341,8 @@ class Kinds(Leaves):
             return {NUMBER: 0.3, MATRIX: 2.5, COLUMN: 3, ROW: 3 + row}
         if variable.startswith("bold part"):
             return {MATRIX: 0, COLUMN: 1.5, ROW: 1.5 + row, NUMBER: 3}
+        if seen.bold and seen.letter == "Δ":  # errors, as a δ
+            return {COLUMN: 0, ROW: row, MATRIX: 1, NUMBER: 6}
         if seen.bold and seen.capital:
             column = 1.5 if seen.positions else 4.5
             return {MATRIX: 0, COLUMN: column, ROW: column + row, NUMBER: 7}

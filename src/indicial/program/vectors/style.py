@@ -298,11 +298,12 @@ def _of_wholes(derivative: s.Name) -> bool:
 
 
 def _is_whole(end: s.Name, steps: str, state: bool) -> bool:
-    letters = [n.base for i in end.scripts for n in i.every(s.Name) if n.base != "in"]
+    letters = [n.base for i in end.scripts for n in i.every(s.Name)]
     if end.font == "bold" and is_letter(end.base):
         return True
     if is_capital(end.base):
-        elements = [word for word in letters if {*word} <= {*"abijklmn"}]
+        below = [n.base for i in end.sub for n in i.every(s.Name) if n.base != "in"]
+        elements = [word for word in below if {*word} <= {*"abijkmn"}]
         return end.base not in SIZES and not elements
     stepped = bool(letters) and {*letters} <= {*steps}
     return state and stepped and end.base in OFTEN_VECTORS

@@ -360,7 +360,8 @@ class Tables:
         if is_greek(leaf.letter) and (not leaf.capital or leaf.letter == "Δ"):
             return 2.2 if added and not (self.kinds.in_bold or self.dividing) else 0.3
         if self.kinds.in_bold and leaf.base.font in ("", "roman"):
-            return 2.5 if self.kinds.seen[self.kinds.variable(leaf)].biases else 0.5
+            seen = self.kinds.seen.get(self.kinds.variable(leaf))
+            return 2.5 if seen is not None and seen.biases else 0.5
         if len(leaf.use.reference.items) > 1:
             return 2.2 if added else 0.5
         return 4 if leaf.capital else 2.5

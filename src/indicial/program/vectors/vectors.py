@@ -212,7 +212,13 @@ class _Rewriting:
 
         Then a plain letter may be a vector anywhere, as the b_f of `W \\mathbf x_t + b_f`.
         """
-        return self.kinds.in_bold and any(
+        if not self.kinds.in_bold:
+            return False
+        for leaf, _ in self.kinds.leaves(*self.written):  # the k of `(\\mathbf S k - v)_a k_b`
+            small = leaf.capital is False and leaf.base.font != "bold"
+            if small and self.kinds.fixed(leaf) in (COLUMN, ROW):
+                return True
+        return any(
             reading.given.get(variable) in (COLUMN, ROW)
             for variable, seen in self.kinds.seen.items()
             if variable not in self.kinds.declared
