@@ -18,7 +18,7 @@ from indicial.tasks.programs import trainable
 from indicial.training import defaults, schedule, starting
 from indicial.training.processes import ALONE
 from indicial.training.roles import Roles, heads_of, roles
-from indicial.training.settings import Settings
+from indicial.training.settings import Choices, Settings
 
 
 @pytest.mark.parametrize(
@@ -91,6 +91,7 @@ def test_what_another_run_has_no_token_for(unknown: float, refused: bool) -> Non
 
 
 ATTENTION = "attention"
+CHOICES = Choices(context=64, batch_size=8, max_steps=1, learning_rate=0.01)
 
 
 def corpus(lengths: list[int]) -> Corpus:
@@ -199,7 +200,7 @@ def test_pictures_beneath_a_recurrence_take_small_steps() -> None:
 
 
 def test_steps_fill_the_time() -> None:
-    found = defaults.amount(Settings(minutes=1), 0.1, 2048, 10**9)
+    found = defaults.amount(CHOICES, Settings(minutes=1), 0.1, 2048, 10**9)
     assert found.max_steps == pytest.approx(600 * defaults.SHARE, abs=1)
     assert found.mark_every * defaults.LOOKS >= found.max_steps
     assert (found.eval_every, found.save_every, found.seconds) == (None, None, 60), "at the marks"
@@ -208,13 +209,17 @@ def test_steps_fill_the_time() -> None:
     assert found.eval_tokens is not None
     looks = found.max_steps // found.mark_every
     assert looks * found.eval_tokens / 3 <= 0.11 * found.max_steps * 2048
-    assert defaults.amount(Settings(minutes=1), 0.1, 2048, 1000).eval_tokens is None
-    small = defaults.amount(Settings(), 0.1, 2048, 1000, seconds=60, most_steps=100)
+    assert defaults.amount(CHOICES, Settings(minutes=1), 0.1, 2048, 1000).eval_tokens is None
+    small = defaults.amount(CHOICES, Settings(), 0.1, 2048, 1000, seconds=60, most_steps=100)
     assert (small.max_steps, small.most_steps) == (100, 100)
-    few = defaults.amount(Settings(max_steps=3), None, 2048, 1000, seconds=60, most_steps=2)
+    few = defaults.amount(
+        CHOICES, Settings(max_steps=3), None, 2048, 1000, seconds=60, most_steps=2
+    )
     assert (few.seconds, few.most_steps) == (None, None)
     assert (few.max_steps, few.eval_every, few.warmup) == (3, 3, 0)
-    own = defaults.amount(Settings(max_steps=50, eval_every=7, save_every=3, warmup=2), 1, 9, 9)
+    own = defaults.amount(
+        CHOICES, Settings(max_steps=50, eval_every=7, save_every=3, warmup=2), 1, 9, 9
+    )
     assert (own.eval_every, own.save_every, own.warmup) == (7, 3, 2)
 
 

@@ -211,13 +211,10 @@ def _compare(options: argparse.Namespace) -> int:
         DESIGN_OPTIONS,
         "is not for this: models are compared in a folder, with pictures (--out)",
     )
-    from indicial.lab.compare import compare_models
+    from indicial.lab.compare import Wanted, compare_models
 
-    comparison = compare_models(
-        options.models, _terms(options), parameters=options.parameters, seeds=options.seeds,
-        tokens_budget=options.tokens_budget, out=options.out, workers=options.workers,
-        samples=options.samples,
-    )  # fmt: skip
+    wanted = Wanted(**{name: getattr(options, name) for name in Wanted.__dataclass_fields__})
+    comparison = compare_models(options.models, _terms(options), wanted, options.samples)
     if comparison.mistakes:
         return 1
     if comparison.finished:

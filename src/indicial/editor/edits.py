@@ -72,86 +72,83 @@ def renamed(text: str, names: Sequence[Occurrence], offset: int, wanted: str) ->
     if lost is not None:
         written = text[lost.start : lost.end]
         raise CannotRename(f"{one.key} is written by the macro {written}; change that instead")
-    of_kind = _letters if one.kind == LETTER else _names
-    return [_apart(text, change) for change in of_kind(text, names, one, places, new, wanted)]
+    renaming = _Renaming(text, names, one, places, new, wanted)
+    changes = renaming.letters() if one.kind == LETTER else renaming.others()
+    return [_apart(text, change) for change in changes]
 
 
-def _programs(places: Sequence[Occurrence]) -> set[int]:
-    return {n.program for n in places}
+@dataclass(frozen=True)
+class _Renaming:
+    """One name, with all its places, and what it is to be called."""
 
+    text: str
+    names: Sequence[Occurrence]
+    one: Occurrence
+    places: Sequence[Occurrence]
+    new: Name
+    wanted: str
 
-def _letters(
-    text: str,
-    names: Sequence[Occurrence],
-    one: Occurrence,
-    places: Sequence[Occurrence],
-    new: Name,
-    wanted: str,
-) -> list[Change]:
-    """An index: its letter wherever it stands, and its capital."""
-    if not new.bare or not is_letter(new.base) or is_capital(new.base) or new.base.startswith("Δ"):
-        raise CannotRename("an index is a small letter: its capital stands for its range")
-    large = capital(new.base)
-    ranged = any(n.capital for n in places)
-    if index_name(new) is None or (ranged and not is_capital(large)):
-        raise CannotRename(f"{new.base} cannot be such an index: its letter has no capital")
-    within = _programs(places)
-    others = [n for n in names if n.program in within and n.thing != one.thing]
-    for other in others:
-        head = other.key.partition("_")[0]
-        taken = other.key == new.base or (ranged and other.key == large)
-        if taken or (other.kind == LETTER and head == family(new)):
-            raise CannotRename(f"{other.key} is a name here already")
-    changes = []
-    for place in places:
-        assert place.base is not None
-        base = Name(large if place.capital else new.base)
-        changes.append((*place.base, _spelt(base, place, text, wanted)))
-    return changes
+    @property
+    def beside(self) -> list[Occurrence]:
+        """The other names of the programs that it stands in."""
+        within = {n.program for n in self.places}
+        return [n for n in self.names if n.program in within and n.thing != self.one.thing]
 
+    def letters(self) -> list[Change]:
+        """An index: its letter wherever it stands, and its capital."""
+        new = self.new
+        if not new.bare or not is_letter(new.base) or is_capital(new.base) or new.base[0] == "Δ":
+            raise CannotRename("an index is a small letter: its capital stands for its range")
+        large = capital(new.base)
+        ranged = any(n.capital for n in self.places)
+        if index_name(new) is None or (ranged and not is_capital(large)):
+            raise CannotRename(f"{new.base} cannot be such an index: its letter has no capital")
+        for other in self.beside:
+            head = other.key.partition("_")[0]
+            taken = other.key == new.base or (ranged and other.key == large)
+            if taken or (other.kind == LETTER and head == family(new)):
+                raise CannotRename(f"{other.key} is a name here already")
+        changes = []
+        for place in self.places:
+            assert place.base is not None
+            base = Name(large if place.capital else new.base)
+            changes.append((*place.base, self.spelt(base, place)))
+        return changes
 
-def _names(
-    text: str,
-    names: Sequence[Occurrence],
-    one: Occurrence,
-    places: Sequence[Occurrence],
-    new: Name,
-    wanted: str,
-) -> list[Change]:
-    key = name_key(new)
-    if new.base in _TAKEN:
-        raise CannotRename(f"{new.base} is a word of the language")
-    within = _programs(places)
-    for other in names:
-        letter = other.kind == LETTER and index_name(new) is not None and other.key == family(new)
-        if other.program in within and other.thing != one.thing and (other.key == key or letter):
-            raise CannotRename(f"{key} is a name here already")
-    old = parse_name(one.key)
-    same = old is not None and replace(old, base=new.base) == new
-    changes = []
-    for place in places:
-        assert place.base is not None
-        if same:
-            changes.append((*place.base, _spelt(Name(new.base), place, text, wanted)))
-        elif place.bare:
-            changes.append((place.start, place.end, _spelt(new, place, text, wanted)))
-        else:
-            line = text.count("\n", 0, place.start) + 1
-            raise CannotRename(
-                f"in line {line} it has indices below or above it; only its letter can be changed"
-            )
-    return changes
+    def others(self) -> list[Change]:
+        """Anything but an index."""
+        new, key = self.new, name_key(self.new)
+        if new.base in _TAKEN:
+            raise CannotRename(f"{new.base} is a word of the language")
+        for other in self.beside:
+            letter = index_name(new) is not None and other.key == family(new)
+            if other.key == key or (other.kind == LETTER and letter):
+                raise CannotRename(f"{key} is a name here already")
+        old = parse_name(self.one.key)
+        same = old is not None and replace(old, base=new.base) == new
+        changes = []
+        for place in self.places:
+            assert place.base is not None
+            if same:
+                changes.append((*place.base, self.spelt(Name(new.base), place)))
+            elif place.bare:
+                changes.append((place.start, place.end, self.spelt(new, place)))
+            else:
+                line = self.text.count("\n", 0, place.start) + 1
+                raise CannotRename(
+                    f"in line {line} it has indices below or above it; only its letter can be changed"
+                )
+        return changes
 
-
-def _spelt(name: Name, place: Occurrence, text: str, wanted: str) -> str:
-    """The name as it is written around there: LaTeX, ASCII or Unicode; where both are, as it was typed."""
-    if place.latex:
-        return latex(name)
-    written = text[place.start : place.end]
-    spelt = plain(name)
-    wordless = "\\" in spelt and not text.isascii()  # `h⃗` is a word in no alphabet
-    in_ascii = written.isascii() and (wanted.isascii() or not place.key.isascii())
-    return spelt if in_ascii and not wordless else unicode(name)
+    def spelt(self, name: Name, place: Occurrence) -> str:
+        """The name as it is written around there: LaTeX, ASCII or Unicode; where both are, as it was typed."""
+        if place.latex:
+            return latex(name)
+        written = self.text[place.start : place.end]
+        spelt = plain(name)
+        wordless = "\\" in spelt and not self.text.isascii()  # `h⃗` is a word in no alphabet
+        in_ascii = written.isascii() and (self.wanted.isascii() or not place.key.isascii())
+        return spelt if in_ascii and not wordless else unicode(name)
 
 
 def _apart(text: str, change: Change) -> Change:

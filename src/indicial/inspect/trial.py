@@ -63,8 +63,8 @@ def heatmap(
     (tokens), `slices` how many slices of an array with more than two indices are shown at most
     (None: all), `rows` how many rows of each; `labels` are words for the rows.
     """
-    picture = _Picture(values, letters, lowers or [0] * values.ndim, whole, colour, width)
-    picture.slices, picture.rows, picture.labels = slices, rows, labels
+    first = lowers or [0] * values.ndim
+    picture = _Picture(values, letters, first, whole, colour, width, slices, rows, labels)
     if values.ndim == 0:
         return [f"{name} = {_plain(float(values), whole)}" + (f"  ({remark})" if remark else "")]
     signature = f"{name}[{','.join(letters)}]"
@@ -80,27 +80,26 @@ def heatmap(
     return [title, *picture.grid(values)]
 
 
+@dataclass
 class _Picture:
-    def __init__(
-        self,
-        values: Array,
-        letters: Sequence[str],
-        lowers: Sequence[int],
-        whole: bool,
-        colour: bool,
-        width: int,
-    ) -> None:
-        self.values, self.letters, self.lowers = values, letters, lowers
-        self.whole, self.colour, self.width = whole, colour, width
-        self.slices: int | None = SLICES
-        self.rows: int = ROWS
-        self.labels: Sequence[str] = ()
-        finite = [abs(float(v)) for v in values.flat if math.isfinite(v)]
-        self.top = max(finite, default=0.0)
-        signed = any(v < 0 for v in values.flat)
-        texts = {float(v): _number(float(v), self.top, whole) for v in values.flat}
+    values: Array
+    letters: Sequence[str]
+    lowers: Sequence[int]
+    whole: bool
+    colour: bool
+    width: int
+    slices: int | None
+    rows: int
+    labels: Sequence[str]
+
+    def __post_init__(self) -> None:
+        numbers = [float(v) for v in self.values.flat]
+        self.top = max((abs(v) for v in numbers if math.isfinite(v)), default=0.0)
+        texts = {v: _number(v, self.top, self.whole) for v in numbers}
+        signed = any(v < 0 for v in numbers)
         self.texts = texts if signed else {v: t.lstrip("+") for v, t in texts.items()}
-        self.cell = max((len(t) for t in self.texts.values()), default=1) + (0 if colour else 1)
+        widest = max(map(len, self.texts.values()), default=1)
+        self.cell = widest + (0 if self.colour else 1)
 
     def span(self) -> str:
         """`from -0.9 to 0.5`."""

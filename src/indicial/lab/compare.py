@@ -127,28 +127,32 @@ def compare(
     asked = str(parameters) if isinstance(parameters, int) else parameters
     if asked is not None and not isinstance(asked, str):
         asked = ",".join(map(str, asked))
-    return compare_models(
-        words, Settings.read(settings), parameters=asked, seeds=seeds,
-        tokens_budget=None if tokens_budget is None else str(tokens_budget),
-        out=out, workers=workers, quiet=quiet,
-    )  # fmt: skip
+    tokens = None if tokens_budget is None else str(tokens_budget)
+    wanted = Wanted(asked, seeds, tokens, out, workers)
+    return compare_models(words, Settings.read(settings), wanted, quiet=quiet)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How a comparison is to be made, beside the settings of its trainings; None where nobody says."""
+
+    parameters: str | None
+    seeds: int | None
+    tokens_budget: str | None
+    out: str | os.PathLike[str] | None
+    workers: int | None
 
 
 def compare_models(
     models: Sequence[str],
     terms: Settings,
-    *,
-    parameters: str | None = None,
-    seeds: int | None = None,
-    tokens_budget: str | None = None,
-    out: str | os.PathLike[str] | None = None,
-    workers: int | None = None,
+    wanted: Wanted,
     samples: bool = False,
     quiet: bool = False,
 ) -> Compared:
     """Trains what is not trained yet, and tells what came of it."""
-    processes = workers_of(workers)
-    comparison = _comparison(models, terms, parameters, seeds, tokens_budget, out, quiet)
+    processes = workers_of(wanted.workers)
+    comparison = _comparison(models, terms, wanted, quiet)
     before = {trial.label: finished(trial) for trial in comparison.trials}
     left = [trial for trial in comparison.trials if before[trial.label] is None]
     view = make_view(left, Console(quiet=True) if quiet else None)
@@ -168,15 +172,7 @@ def compare_models(
 # ---------------------------------------------------------------------- the call
 
 
-def _comparison(
-    words: Sequence[str],
-    terms: Settings,
-    parameters: str | None,
-    seeds: int | None,
-    tokens_budget: str | None,
-    out: str | os.PathLike[str] | None,
-    quiet: bool,
-) -> Comparison:
+def _comparison(words: Sequence[str], terms: Settings, wanted: Wanted, quiet: bool) -> Comparison:
     if not words:
         raise IndicialError(
             "name what to compare: indicial compare ugrnn transformer --data people"
@@ -185,23 +181,25 @@ def _comparison(
         raise IndicialError(
             "name the data to train on: --data PATH, or --data people, a built-in world"
         )
-    if terms.minutes is not None and tokens_budget is not None:
+    if terms.minutes is not None and wanted.tokens_budget is not None:
         raise IndicialError("--minutes or --tokens-budget: one of them says how long a training is")
     models = contenders(words)
-    asked = _numbers("--parameters", parameters or PARAMETERS)
+    asked = _numbers("--parameters", wanted.parameters or PARAMETERS)
+    seeds = wanted.seeds
     if seeds is None:
         seeds = SEEDS if terms.minutes is None else 1
     if seeds < 1:
         raise IndicialError(f"--seeds takes a number of at least 1; got {seeds}")
     tokens = None
     if terms.minutes is None:
-        tokens = _number("--tokens-budget", tokens_budget or str(TOKENS))
+        tokens = _number("--tokens-budget", wanted.tokens_budget or str(TOKENS))
     # A wrong name is told before the data are read.
     programs = [model.trainable() for model in models]
     check_comparable([model.name for model in models], programs)
     tell: Tell = (lambda text: None) if quiet else print
     data = read_data(programs[0], terms, tell)
-    folder = Path(out) if out is not None else numbered(f"compare-{Path(data.name).stem}")
+    out = wanted.out if wanted.out is not None else numbered(f"compare-{Path(data.name).stem}")
+    folder = Path(out)
     trials = make_trials(models, asked, seeds, terms, data, folder, tokens)
     return Comparison(folder, terms, tokens, data, trials)
 

@@ -26,7 +26,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -45,7 +45,7 @@ from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.predictions import token_inputs
 from indicial.training.roles import Roles, roles
-from indicial.training.settings import BFLOAT16, FLOAT32, Settings
+from indicial.training.settings import BFLOAT16, FLOAT32, Choices, Settings
 
 MINUTES = 5.0
 TOKENS = {"attention": 5, "recurrent": 20}
@@ -289,21 +289,8 @@ def takes_large_steps(code: Code) -> bool:
     return is_recurrent(code) and all(slot.kind != IMAGE for slot in slots(code))
 
 
-@dataclass(frozen=True)
-class Amount:
-    """How long the training is, and what happens how often on the way."""
-
-    max_steps: int
-    warmup: int
-    seconds: float | None
-    mark_every: int
-    most_steps: int | None
-    eval_every: int | None
-    eval_tokens: int | None
-    save_every: int | None
-
-
 def amount(
+    choices: Choices,
     settings: Settings,
     seconds_per_step: float | None,
     tokens_per_step: int,
@@ -311,8 +298,9 @@ def amount(
     *,
     seconds: float | None = None,
     most_steps: int | None = None,
-) -> Amount:
-    """From the time and what a step takes of it; a step that was not measured counts for nothing.
+) -> Choices:
+    """How long the training is, and what happens how often on the way: from the time and what a step takes
+    of it; a step that was not measured counts for nothing.
 
     `seconds` are what is left of the time, `most_steps` what the data are good for.
     """
@@ -329,7 +317,8 @@ def amount(
     affordable = max(2 * tokens_per_step, int(0.3 * steps * tokens_per_step / looks))
     tokens = settings.eval_tokens or affordable
     at_marks = None if seconds is not None else mark_every
-    return Amount(
+    return replace(
+        choices,
         max_steps=steps,
         warmup=min(steps, settings.warmup if settings.warmup is not None else steps // 20),
         seconds=seconds,

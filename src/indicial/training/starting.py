@@ -432,13 +432,14 @@ def _choices(
     # To know what a text says is to learn it by heart: more of the time is not too much.
     by_heart = isinstance(task, Texts)
     most = None if by_heart else defaults.most_steps(parameters, about.tokens, tokens)
-    amount = defaults.amount(
-        settings, per_step, tokens, about.validation_tokens, seconds=left, most_steps=most
+    validation = about.validation_tokens
+    chosen = defaults.amount(
+        kept, settings, per_step, tokens, validation, seconds=left, most_steps=most
     )
     planned = most is not None and settings.max_steps is None
-    epochs = amount.max_steps * tokens / about.tokens if planned else 0.0
+    epochs = chosen.max_steps * tokens / about.tokens if planned else 0.0
     decay = _said(settings.weight_decay, defaults.weight_decay(epochs))
-    return replace(kept, weight_decay=decay, **amount.__dict__), per_step
+    return replace(chosen, weight_decay=decay), per_step
 
 
 def _said(value: float | None, otherwise: float) -> float:

@@ -209,8 +209,17 @@ def _called(
     for number, window in enumerate(windows):
         if window.turned:
             w = torch.flip(w, 2 + number)
-    extents = env.extents([window.over for window in windows])
-    node = _call(torch, x, w, found, extents, padding)
+    options: dict[str, Operand] = {}
+    for name, numbers, usual in (
+        ("stride", [window.stride for window in windows], 1),
+        ("padding", padding, 0),
+        ("dilation", [window.dilation for window in windows], 1),
+    ):
+        if set(numbers) != {usual}:
+            options[name] = numbers[0] if len(set(numbers)) == 1 else tuple(numbers)
+    shape = [x.shape[0], w.shape[0], *env.extents([window.over for window in windows])]
+    call = f"F.conv{len(windows)}d"
+    node = torch.graph.make(call, x, w, options=options, shape=shape, hint="convolved")
     node = torch.unflatten(node, 1, env.extents(outputs))
     node = torch.unflatten(node, 0, env.extents(members))
     return Value(node, (*members, *outputs, *(window.over for window in windows)))
@@ -234,24 +243,3 @@ def _unpadded(torch: Torch, data: Value, moving: Sequence[str]) -> tuple[Value, 
     if any(before != behind for before, behind in found) or len(ends) > len(moving):
         return data, [0] * len(moving)
     return Value(x, data.dims), [int(before.number or 0) for before, _ in found]
-
-
-def _call(
-    torch: Torch,
-    x: Node,
-    w: Node,
-    found: Convolution,
-    extents: Sequence[Size],
-    padding: Sequence[int],
-) -> Node:
-    options: dict[str, Operand] = {}
-    for name, numbers, usual in (
-        ("stride", [window.stride for window in found.windows], 1),
-        ("padding", padding, 0),
-        ("dilation", [window.dilation for window in found.windows], 1),
-    ):
-        if set(numbers) != {usual}:
-            options[name] = numbers[0] if len(set(numbers)) == 1 else tuple(numbers)
-    shape = [x.shape[0], w.shape[0], *extents]
-    call = f"F.conv{len(found.windows)}d"
-    return torch.graph.make(call, x, w, options=options, shape=shape, hint="convolved")

@@ -339,40 +339,25 @@ def with_doubling(
     def handed(step: Step, around: Around) -> Step | None:
         if not isinstance(step, Loop) or step.kind != "scanned":
             return None
-        return _call(code, plan, around, step, want, ragged) or step
+        try:
+            scan = extract(code, around, step, (), ragged)
+        except Unsupported:
+            return step
+        inside = {s.number for s in step.statements()}
+        others = [s for s in plan.statements() if s.number not in inside]
+        read = tensors_read(others).union(want)
+        outputs = [name for name, piece in scan.results.items() if piece.tensor in read]
+        found = linear(scan.code, outputs)
+        if found is None:
+            return step
+        doubling = Doubling(found, tuple(scan.arguments), scan.unbatched)
+        names = sizes_of(scan.code)
+        title = ", ".join(piece.tensor for piece in scan.results.values())
+        results = tuple(scan.results[name] for name in outputs)
+        function = Handed(names, scan.members, doubling)
+        return Call(step, title, tuple(scan.arguments.values()), results, names, function)
 
     return plan.exchanged(handed)
-
-
-def _call(
-    code: Code,
-    plan: Plan,
-    around: Around,
-    loop: Loop,
-    want: Collection[str],
-    ragged: Collection[str],
-) -> Call | None:
-    try:
-        scan = extract(code, around, loop, (), ragged)
-    except Unsupported:
-        return None
-    inside = {s.number for s in loop.statements()}
-    others = [s for s in plan.statements() if s.number not in inside]
-    read = tensors_read(others).union(want)
-    outputs = [name for name, piece in scan.results.items() if piece.tensor in read]
-    found = linear(scan.code, outputs)
-    if found is None:
-        return None
-    doubling = Doubling(found, tuple(scan.arguments), scan.unbatched)
-    names = sizes_of(scan.code)
-    return Call(
-        loop,
-        ", ".join(piece.tensor for piece in scan.results.values()),
-        tuple(scan.arguments.values()),
-        tuple(scan.results[name] for name in outputs),
-        names,
-        Handed(names, scan.members, doubling),
-    )
 
 
 Values = Mapping[str, torch.Tensor]

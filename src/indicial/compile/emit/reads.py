@@ -67,7 +67,7 @@ def read(
             place, bounds = label
             picks[axis] = pick(torch, place, bounds, env)
     names = [label if isinstance(label, str) else None for label in left.labels]
-    return picked(torch, left.node, names, picks, env, absent)
+    return _Picking(torch, left.node, names, picks, env, absent).value()
 
 
 def _sliced(torch: Torch, array: Array, places: Sequence[Where], env: Environment) -> _Reading:
@@ -326,120 +326,108 @@ def _moved(torch: Torch, value: Value, by: Size) -> Value:
 # ---- picking ----
 
 
-def picked(
-    torch: Torch,
-    node: Node,
-    names: Sequence[str | None],
-    picks: Mapping[int, Pick],
-    env: Environment,
-    absent: float,
-) -> Value:
-    """The elements at the positions; an axis without a name is one that is picked along."""
-    if not picks:
-        return Value(node, tuple(n for n in names if n is not None))
-    taken = {d for p in picks.values() for d in p.position.dims}
-    shared = [n for n, name in enumerate(names) if name is not None and name in taken]
-    if len(picks) == 1:
-        ((axis, only),) = picks.items()
-        if not shared:
-            return _along(torch, node, names, axis, only, env, absent)
-        if taken <= set(names):
-            return _each(torch, node, names, axis, only, env, absent)
-    return _general(torch, node, names, picks, shared, env, absent)
+@dataclass
+class _Picking:
+    """The elements of a node at some positions; an axis without a name is one that is picked along."""
 
+    torch: Torch
+    node: Node
+    names: Sequence[str | None]
+    picks: Mapping[int, Pick]
+    env: Environment
+    absent: float
 
-def _along(
-    torch: Torch, x: Node, names: Sequence[str | None], axis: int, at: Pick, env: Environment,
-    absent: float,
-) -> Value:  # fmt: skip
-    """One axis, and places that have nothing to do with the others."""
-    before, after = names[:axis], names[axis + 1 :]
-    dims = tuple(n for n in (*before, *at.position.dims, *after) if n is not None)
-    shape = [*x.shape[:axis], *at.position.node.shape, *x.shape[axis + 1 :]]
-    position = at.position.node
-    token = at.inside is None and at.present is not None and absent == 0
-    if token and axis == 0 and x.rank == 2 and x.kind == FLOAT:
-        found = torch.helper("embedding", position, x, shape=shape, kind=FLOAT, hint="embedded")
-        return Value(found, dims)
-    if at.inside is not None and (at.present is None or absent == 0):
-        found = torch.helper("take", x, axis, position, shape=shape, kind=x.kind, hint="near")
-        return Value(found, dims)
-    items: list[Item] = [*[ALL] * axis, _near(torch, at, x.shape[axis])]
-    found = torch.graph.make(INDEXED, x, *items, shape=shape, kind=x.kind, hint="found")
-    return _masked(torch, Value(found, dims), [at], env, absent)
+    def value(self) -> Value:
+        names, picks = self.names, self.picks
+        if not picks:
+            return Value(self.node, tuple(n for n in names if n is not None))
+        taken = {d for p in picks.values() for d in p.position.dims}
+        shared = [n for n, name in enumerate(names) if name is not None and name in taken]
+        if len(picks) == 1:
+            ((axis, only),) = picks.items()
+            if not shared:
+                return self.along(axis, only)
+            if taken <= set(names):
+                return self.each(axis, only)
+        return self.general(shared)
 
+    def along(self, axis: int, at: Pick) -> Value:
+        """One axis, and places that have nothing to do with the others."""
+        torch, x, absent = self.torch, self.node, self.absent
+        before, after = self.names[:axis], self.names[axis + 1 :]
+        dims = tuple(n for n in (*before, *at.position.dims, *after) if n is not None)
+        shape = [*x.shape[:axis], *at.position.node.shape, *x.shape[axis + 1 :]]
+        position = at.position.node
+        token = at.inside is None and at.present is not None and absent == 0
+        if token and axis == 0 and x.rank == 2 and x.kind == FLOAT:
+            found = torch.helper("embedding", position, x, shape=shape, kind=FLOAT, hint="embedded")
+            return Value(found, dims)
+        if at.inside is not None and (at.present is None or absent == 0):
+            found = torch.helper("take", x, axis, position, shape=shape, kind=x.kind, hint="near")
+            return Value(found, dims)
+        items: list[Item] = [*[ALL] * axis, self.near(at, x.shape[axis])]
+        found = torch.graph.make(INDEXED, x, *items, shape=shape, kind=x.kind, hint="found")
+        return self.masked(Value(found, dims))
 
-def _each(
-    torch: Torch, x: Node, names: Sequence[str | None], axis: int, at: Pick, env: Environment,
-    absent: float,
-) -> Value:  # fmt: skip
-    """One axis, and for each element along the others one place."""
-    others = [n for n in names if n is not None]
-    near = Value(_near(torch, at, x.shape[axis]), at.position.dims)
-    node = aligned(torch, near, others)
-    missing = len(others) - node.rank
-    node = torch.unsqueeze(node, [axis - missing] if axis >= missing else [])
-    dim = -1 if axis == x.rank - 1 else axis
-    shape = [s for n, s in enumerate(x.shape) if n != axis]
-    if missing:
-        node = torch.index(node, [NEW] * (x.rank - node.rank))
-    # `take_along_dim` repeats what is missing, but torch.export fixes the sizes that it compares.
-    same = [s for n, s in enumerate(node.shape) if n != axis] == shape
-    operands = (".gather", x, dim, node) if same else (".take_along_dim", x, node, dim)
-    one = [Size.of(1) if n == axis else s for n, s in enumerate(x.shape)]
-    found = torch.graph.make(*operands, shape=one, kind=x.kind, hint="found")
-    found = torch.view(".squeeze", found, shape, dim)
-    return _masked(torch, Value(found, tuple(others)), [at], env, absent)
+    def each(self, axis: int, at: Pick) -> Value:
+        """One axis, and for each element along the others one place."""
+        torch, x = self.torch, self.node
+        others = [n for n in self.names if n is not None]
+        near = Value(self.near(at, x.shape[axis]), at.position.dims)
+        node = aligned(torch, near, others)
+        missing = len(others) - node.rank
+        node = torch.unsqueeze(node, [axis - missing] if axis >= missing else [])
+        dim = -1 if axis == x.rank - 1 else axis
+        shape = [s for n, s in enumerate(x.shape) if n != axis]
+        if missing:
+            node = torch.index(node, [NEW] * (x.rank - node.rank))
+        # `take_along_dim` repeats what is missing, but torch.export fixes the sizes that it compares.
+        same = [s for n, s in enumerate(node.shape) if n != axis] == shape
+        operands = (".gather", x, dim, node) if same else (".take_along_dim", x, node, dim)
+        one = [Size.of(1) if n == axis else s for n, s in enumerate(x.shape)]
+        found = torch.graph.make(*operands, shape=one, kind=x.kind, hint="found")
+        found = torch.view(".squeeze", found, shape, dim)
+        return self.masked(Value(found, tuple(others)))
 
+    def general(self, shared: Sequence[int]) -> Value:
+        """Several axes at once: those that are picked along go first, with one index tensor each."""
+        torch, picks = self.torch, self.picks
+        front = sorted([*picks, *shared])
+        rest = [n for n in range(self.node.rank) if n not in front]
+        x = torch.permute(self.node, [*front, *rest])
+        values = []
+        for n, axis in enumerate(front):
+            if axis in picks:
+                values.append(Value(self.near(picks[axis], x.shape[n]), picks[axis].position.dims))
+            else:
+                name = str(self.names[axis])
+                values.append(Value(torch.arange(Size(), x.shape[n], INT), (name,)))
+        dims = merged(values, self.env)
+        nodes = [aligned(torch, v, dims) for v in values]
+        shape = [*self.env.extents(dims), *x.shape[len(front) :]]
+        found = torch.graph.make(INDEXED, x, *nodes, shape=shape, kind=x.kind, hint="found")
+        return self.masked(Value(found, (*dims, *(str(self.names[n]) for n in rest))))
 
-def _general(
-    torch: Torch, x: Node, names: Sequence[str | None], picks: Mapping[int, Pick],
-    shared: Sequence[int], env: Environment, absent: float,
-) -> Value:  # fmt: skip
-    """Several axes at once: those that are picked along go first, with one index tensor each."""
-    front = sorted([*picks, *shared])
-    rest = [n for n in range(x.rank) if n not in front]
-    x = torch.permute(x, [*front, *rest])
-    values = []
-    for n, axis in enumerate(front):
-        if axis in picks:
-            near = _near(torch, picks[axis], x.shape[n])
-            values.append(Value(near, picks[axis].position.dims))
-        else:
-            name = str(names[axis])
-            values.append(Value(torch.arange(Size(), x.shape[n], INT), (name,)))
-    dims = merged(values, env)
-    nodes = [aligned(torch, v, dims) for v in values]
-    shape = [*env.extents(dims), *x.shape[len(front) :]]
-    found = torch.graph.make(INDEXED, x, *nodes, shape=shape, kind=x.kind, hint="found")
-    kept = tuple(str(names[n]) for n in rest)
-    return _masked(torch, Value(found, (*dims, *kept)), list(picks.values()), env, absent)
-
-
-def _near(torch: Torch, at: Pick, extent: Size) -> Node:
-    """Positions that can be read whatever they are."""
-    node = at.position.node
-    if at.inside is not None:
-        last = torch.sizes.node(extent - 1)
-        return torch.graph.make(".clamp", node, 0, last, shape=node.shape, kind=INT, hint="near")
-    if at.present is not None:
-        return torch.at_least_0(node, "near")
-    return node
-
-
-def _masked(
-    torch: Torch, found: Value, picks: Sequence[Pick], env: Environment, absent: float
-) -> Value:
-    """0 outside, `absent` where there is no token."""
-    outside = torch.graph.literal(-1 if found.node.kind == INT else 0)
-    for at in picks:
+    def near(self, at: Pick, extent: Size) -> Node:
+        """Positions that can be read whatever they are."""
+        torch, node = self.torch, at.position.node
         if at.inside is not None:
-            found = choose(torch, at.inside, found, outside, env)
-    for at in picks:
-        if at.present is not None:
-            value = torch.graph.literal(absent) if found.node.kind == FLOAT else outside
-            found = choose(torch, at.present, found, value, env)
-    return found
+            last, shape = torch.sizes.node(extent - 1), node.shape
+            return torch.graph.make(".clamp", node, 0, last, shape=shape, kind=INT, hint="near")
+        return torch.at_least_0(node, "near") if at.present is not None else node
+
+    def masked(self, found: Value) -> Value:
+        """0 outside, `absent` where there is no token."""
+        literal = self.torch.graph.literal
+        outside = literal(-1 if found.node.kind == INT else 0)
+        for at in self.picks.values():
+            if at.inside is not None:
+                found = choose(self.torch, at.inside, found, outside, self.env)
+        for at in self.picks.values():
+            if at.present is not None:
+                value = literal(self.absent) if found.node.kind == FLOAT else outside
+                found = choose(self.torch, at.present, found, value, self.env)
+        return found
 
 
 def choose(torch: Torch, mask: Value, value: Value, other: Node, env: Environment) -> Value:

@@ -10,7 +10,8 @@ not 0. A value under a condition is written with a bracket that is 1 or 0: `[w[t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction as Ratio
 
 from indicial.compile.passes.algebra import ZERO, flat, signed
@@ -87,11 +88,10 @@ class _Writer:
                 return self.read(expression, letters)
             case ir.Apply(function, arguments):
                 return self.apply(function, arguments, letters)
-            case ir.Reduce(operator, indices, condition, body):
-                return self.reduction(operator, indices, condition, body, letters)
-            case ir.Softmax(indices, condition, body):
-                under = tuple(Name(letters[index.name]) for index in indices)
-                return self.over("softmax", under, condition, body, letters)
+            case ir.Reduce():
+                return self.reduction(expression, letters)
+            case ir.Softmax(indices):
+                return self.over("softmax", indices, expression, letters)
             case ir.Select(branches, otherwise):
                 return self.select(branches, otherwise, letters)
             case ir.Join(_, parts):
@@ -187,40 +187,29 @@ class _Writer:
 
     # ---- reductions ----
 
-    def reduction(
-        self,
-        operator: str,
-        indices: tuple[ir.Index, ...],
-        condition: ir.Expression | None,
-        body: ir.Expression,
-        letters: Letters,
-    ) -> syntax.Expression:
+    def reduction(self, node: ir.Reduce, letters: Letters) -> syntax.Expression:
         """A sum over indices that its factors share needs no sign, if they are capitals."""
-        if operator == "lse":
-            body = ir.Apply("exp", (body,))
-            inside = self.reduction("sum", indices, condition, body, letters)
-            return syntax.Call(Name("ln"), (inside,))
-        alike = self.silent and operator == "sum" and condition is None
-        silent = tuple(i for i in indices if alike and _repeated(i.name, body))
-        loud = tuple(i for i in indices if i not in silent)
+        if node.operator == "lse":
+            powers = replace(node, operator="sum", body=ir.Apply("exp", (node.body,)))
+            return syntax.Call(Name("ln"), (self.reduction(powers, letters),))
+        alike = self.silent and node.operator == "sum" and node.condition is None
+        silent = tuple(i for i in node.indices if alike and _repeated(i.name, node.body))
+        loud = tuple(i for i in node.indices if i not in silent)
         inner = self.bound(silent, letters, capital=True)
         inner = self.bound(loud, inner, capital=False)
-        if not loud:
-            return self.write(body, inner)
-        under = tuple(Name(inner[index.name]) for index in loud)
-        return self.over(operator, under, condition, body, inner)
+        return self.over(node.operator, loud, node, inner) if loud else self.write(node.body, inner)
 
     def over(
         self,
         operator: str,
-        under: tuple[syntax.Expression, ...],
-        condition: ir.Expression | None,
-        body: ir.Expression,
+        indices: Iterable[ir.Index],
+        node: ir.Reduce | ir.Softmax,
         letters: Letters,
     ) -> syntax.Expression:
-        if condition is not None:
-            under = (*under, self.condition(condition, letters))
-        return syntax.Reduction(operator, under, None, self.write(body, letters))
+        under: list[syntax.Expression] = [Name(letters[index.name]) for index in indices]
+        if node.condition is not None:
+            under.append(self.condition(node.condition, letters))
+        return syntax.Reduction(operator, tuple(under), None, self.write(node.body, letters))
 
 
 def _without_sign(factor: ir.Expression, written: syntax.Expression) -> bool:

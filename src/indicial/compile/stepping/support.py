@@ -124,8 +124,13 @@ class _Supports:
             case ir.Softmax(_, condition, _):
                 return 0.0 if _truth(condition, beyond) is False else None
             case ir.Select(branches, otherwise):
-                possible = list(_possible(branches, otherwise, beyond))
-                values = {self.value(branch, beyond) for branch in possible}
+                values = set()
+                for test, branch in (*branches, (None, otherwise)):  # those that may apply
+                    truth = True if test is None else _truth(test, beyond)
+                    if truth is not False:
+                        values.add(self.value(branch, beyond))
+                    if truth:
+                        break
                 return values.pop() if len(values) == 1 else None
             case ir.Reduce("sum", indices, condition, body):
                 if dict(beyond.terms).keys() & {i.name for i in indices}:
@@ -147,21 +152,6 @@ def _applied(function: str, values: list[float | None]) -> float | None:
         return 0.0
     numbers = [value for value in values if value is not None]
     return FUNCTIONS[function](*numbers) if len(numbers) == len(values) else None
-
-
-def _possible(
-    branches: tuple[tuple[ir.Expression, ir.Expression], ...],
-    otherwise: ir.Expression,
-    beyond: ir.Affine,
-) -> Iterator[ir.Expression]:
-    """The cases that may apply."""
-    for condition, value in branches:
-        truth = _truth(condition, beyond)
-        if truth is not False:
-            yield value
-        if truth:
-            return
-    yield otherwise
 
 
 # ---- conditions on indices, as half-spaces ----
