@@ -217,7 +217,7 @@ def make_trials(
     terms: Settings,
     data: Data | Columns,
     folder: Path,
-    tokens: int | None,
+    tokens: int | None = TOKENS,
 ) -> list[Trial]:
     """`terms` is what all have in common; `tokens` is None where they say the minutes. Every width is found:
     nothing is left that could be wrong."""
