@@ -191,7 +191,7 @@ def test_a_world() -> None:
     # The entropy of these very sentences, against the world's own account of them.
     nats = -math.fsum(VILLAGE.log_probability(text) for text in validation)
     assert data.sampled_entropy_per_token == pytest.approx(nats / len(data.validation))
-    assert data.entropy == VILLAGE.entropy()
+    assert data.world is not None and data.world.entropy() == VILLAGE.entropy()
     per_token = VILLAGE.entropy() / (VILLAGE.words_per_sentence() + 1)
     assert data.entropy_per_token == pytest.approx(per_token, rel=0.1)
     assert data.description["world"]["name"] == "village"
@@ -219,7 +219,7 @@ def test_a_file_named_like_a_world() -> None:
 
 def test_files_have_no_entropy() -> None:
     data = prepare_data([write("a.txt", TEXT)])
-    assert (data.entropy, data.entropy_per_token, data.sampled_entropy_per_token) == (None,) * 3
+    assert (data.world, data.entropy_per_token, data.sampled_entropy_per_token) == (None,) * 3
 
 
 # The store

@@ -61,7 +61,7 @@ def test_adamw_is_adamw_with_decay_on_matrices_only() -> None:
 
 def test_muon_moves_matrices_and_adamw_the_rest() -> None:
     optimizer = Optimizer(module(), "muon")
-    assert optimizer.describe() == ["Muon: W", "AdamW: e, B, U"]
+    assert (optimizer.of_muon, optimizer.of_adamw) == (["W"], ["e", "B", "U"])
 
 
 @pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="PyTorch has none yet")

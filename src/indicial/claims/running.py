@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 from indicial.program import ir
 from indicial.program.checks.draws import number_of
 from indicial.program.ir import Axis, Code, Statement, Tensor
-from indicial.program.meaning.arrays import InterpretError, stored_shape, writes_batch
+from indicial.program.meaning.arrays import InterpretError, writes_batch
 from indicial.program.meaning.interpret import interpret
 from indicial.program.meaning.sample import extent_value, work
 from indicial.program.messages import IndicialError
@@ -244,9 +244,6 @@ class Stage:
         """The text writes its batch index: draws are run one by one."""
         self._source: Source | None = None
         self.compiles = True
-
-    def shape(self, name: str, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        return stored_shape(self.code.tensors[name], sizes)
 
     def run(self, values: Values, sizes: Mapping[str, int], count: int) -> dict[str, Array]:
         """The wanted tensors on `count` draws, batch first."""

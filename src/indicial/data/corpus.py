@@ -153,11 +153,6 @@ class Data:
         self.tokenizer.save(folder)
 
     @property
-    def entropy(self) -> float | None:
-        """Nats per document that no model can do without, its end included; None but for a world."""
-        return None if self.world is None else self.world.entropy()
-
-    @property
     def entropy_per_token(self) -> float | None:
         """Nats per token of a perfect model, the ends of documents counted as tokens.
 

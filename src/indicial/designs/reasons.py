@@ -33,7 +33,6 @@ FREE = 0.01
 class Outputs:
     """The outputs of all cases, and how they do."""
 
-    task: Task
     cases: tuple[Case, ...]
     arrays: tuple[Array, ...]
     """For each case: (places, outputs)."""
@@ -224,7 +223,7 @@ def run_products(circuits: Circuits, task: Task) -> Outputs:
         tokens = np.array([task.cases[n].tokens for n in numbers])
         outputs = products_outputs(circuits, tokens)
         found |= dict(zip(numbers, outputs, strict=True))
-    return Outputs(task, task.cases, tuple(found[n] for n in range(len(task.cases))))
+    return Outputs(task.cases, tuple(found[n] for n in range(len(task.cases))))
 
 
 def products_outputs(circuits: Circuits, tokens: Any) -> Array:

@@ -167,7 +167,6 @@ def _count(decoder: Decoder, slots: list[Slot]) -> str:
 class _Slots:
     def __init__(self, module: ProgramModule, decoder: Decoder, computed: frozenset[str]) -> None:
         self.module = module
-        self.decoder = decoder
         self.stepping = decoder.stepping
         self.computed = computed
         names = [ago.name for ago in self.stepping.ago]

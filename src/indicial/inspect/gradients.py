@@ -294,7 +294,6 @@ class _Places:
     """Where the numbers of a state are in its tensors."""
 
     def __init__(self, code: Code, found: Recurrence, sizes: Mapping[str, int]) -> None:
-        self.found = found
         self.loop = found.loop
         self.sizes = sizes
         self.tensors = {name: code.tensors[name] for name in found.states}

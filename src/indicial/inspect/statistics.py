@@ -101,10 +101,6 @@ class Saturation:
     """None for a ReLU, which has no upper end."""
     always: float
 
-    @property
-    def share(self) -> float:
-        return self.low + (self.high or 0.0)
-
 
 def saturations(
     module: ProgramModule, inputs: Mapping[str, torch.Tensor]

@@ -286,11 +286,6 @@ class Optimizer:
                 )
         return found
 
-    def describe(self) -> list[str]:
-        """Which parameters each moves: `["Muon: W^Q, W^K", "AdamW: e, B"]`, by their keys."""
-        lines = {"Muon": self.of_muon, "AdamW": self.of_adamw}
-        return [f"{name}: {', '.join(keys)}" for name, keys in lines.items() if keys]
-
 
 def _large(module: ProgramModule) -> dict[str, Matrix]:
     """The matrices by their keys; one row or one column is a vector."""
