@@ -12,23 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
 
-from indicial.claims.running import OPEN, Slope, Stage, Values, slope, world
+import numpy as np
+
+from indicial.claims.running import OPEN, Array, Random, Slope, Stage, Truths, Values, slope, world
 from indicial.claims.running import values as leaf_values
 from indicial.program import ir
 from indicial.program.meaning.sample import extent_value, least_sizes
 from indicial.program.messages import IndicialError
 from indicial.program.rewrite import free_indices, rebuild
 from indicial.program.sizes import Size
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from indicial.claims.running import Random
-
-    Array = np.ndarray[Any, np.dtype[np.float64]]
-    Truths = np.ndarray[Any, np.dtype[np.bool_]]
 
 EXTREMES = ("max", "min")
 LEFT, RIGHT, GUARD, TOLERANCE = "claim_left", "claim_right", "claim_guard", "claim_tolerance"
@@ -237,8 +230,6 @@ def _tensor(name: str, indices: tuple[ir.Index, ...], role: str) -> ir.Tensor:
 
 
 def _sides(found: Mapping[str, Array]) -> Sides:
-    import numpy as np
-
     guard = found.get(GUARD)
     holds = np.ones(found[LEFT].shape, dtype=bool) if guard is None else guard != 0
     return Sides(found[LEFT], found[RIGHT], holds, found.get(TOLERANCE))

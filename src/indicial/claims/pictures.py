@@ -15,9 +15,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from indicial.claims.experiment import LEFT, Experiment
+from indicial.claims.running import Array
 from indicial.claims.shrink import corners
 from indicial.claims.verdict import claimed
 from indicial.program.ir import Code, Test
@@ -25,11 +28,6 @@ from indicial.program.messages import IndicialError
 from indicial.program.names.covariances import is_made
 from indicial.program.outputs import save_figure
 from indicial.program.program import Program
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, np.dtype[np.float64]]
 
 DRAWS = 2_000
 MOST_WORK = 3_000
@@ -92,8 +90,6 @@ class Picture:
 
     def _place(self, number: int) -> str:
         """What one element of a tensor is called."""
-        import numpy as np
-
         at = np.unravel_index(number, self.values.shape[1:])
         return ", ".join(
             f"{letter} = {place}" for letter, place in zip(self.letters, at, strict=True)
@@ -158,8 +154,6 @@ def pictures(
 
 
 def _picture(code: Code, test: Test, known: Mapping[str, int], seed: int, draws: int) -> Picture:
-    import numpy as np
-
     code = replace(code, sizes={name: known.get(name) for name in code.sizes})
     about = claimed(code, test)
     experiment = Experiment(about, test)
@@ -184,8 +178,6 @@ def _picture(code: Code, test: Test, known: Mapping[str, int], seed: int, draws:
 
 
 def _numbers(values: Any) -> str:
-    import numpy as np
-
     flat = np.atleast_1d(values).ravel()
     shown = ", ".join(f"{v:.3g}" for v in flat[:6]) + (", …" if flat.size > 6 else "")
     return shown if flat.size == 1 else f"[{shown}]"

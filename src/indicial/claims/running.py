@@ -30,6 +30,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from indicial.program import ir
 from indicial.program.checks.draws import number_of
 from indicial.program.ir import Axis, Code, Statement, Tensor
@@ -42,13 +44,11 @@ from indicial.program.names.outline import NORMAL, UNIFORM
 from indicial.program.rewrite import tensors_read
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from indicial.compile.emit.source import Source
 
-    Array = np.ndarray[Any, np.dtype[np.float64]]
-    Random = np.random.Generator
-
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Truths = np.ndarray[Any, np.dtype[np.bool_]]
+Random = np.random.Generator
 
 OPEN = "open"
 """The kind of a leaf that nothing says the distribution of."""
@@ -177,8 +177,6 @@ def _transformed(draw: ir.Draw, noise: ir.Read) -> ir.Expression:
 
 def values(kind: str, shape: tuple[int, ...], count: int, random: Random, tokens: int = 0) -> Array:
     """`count` draws of one leaf, batch first."""
-    import numpy as np
-
     full = (count, *shape)
     if kind == "tokens":
         return random.integers(0, max(1, tokens), full).astype(np.float64)
@@ -198,8 +196,6 @@ def values(kind: str, shape: tuple[int, ...], count: int, random: Random, tokens
 
 def _rotations(shape: tuple[int, ...], random: Random) -> Array:
     """Orthonormal rows, all directions equally likely."""
-    import numpy as np
-
     *front, rows, length = shape
     square, upper = np.linalg.qr(random.normal(size=(*front, length, rows)))
     signs = np.sign(np.diagonal(upper, axis1=-2, axis2=-1))
@@ -209,8 +205,6 @@ def _rotations(shape: tuple[int, ...], random: Random) -> Array:
 
 def _with_corners(drawn: Array, random: Random) -> Array:
     """Some draws become simple or large: of eight, one is rounded, one sparse, one times 5."""
-    import numpy as np
-
     drawn[1::8] = np.round(drawn[1::8])
     drawn[3::8] *= random.integers(0, 2, drawn[3::8].shape)
     drawn[5::8] *= 5.0
@@ -247,8 +241,6 @@ class Stage:
 
     def run(self, values: Values, sizes: Mapping[str, int], count: int) -> dict[str, Array]:
         """The wanted tensors on `count` draws, batch first."""
-        import numpy as np
-
         if self.compiles:
             try:
                 return self._compiled(values, sizes, count)
@@ -274,7 +266,6 @@ class Stage:
         return {name: found[name] for name in self.want}
 
     def _compiled(self, values: Values, sizes: Mapping[str, int], count: int) -> dict[str, Array]:
-        import numpy as np
         import torch
 
         given = {name: self._tensor(name, values[name]) for name in self.reads}
@@ -292,7 +283,6 @@ class Stage:
         return result
 
     def _tensor(self, name: str, values: Array) -> Any:
-        import numpy as np
         import torch
 
         whole = self.code.tensors[name].values is not None
@@ -339,8 +329,6 @@ class Slope:
 
     def at(self, values: Values, sizes: Mapping[str, int], count: int) -> Array:
         """(count, *above, *below) for `count` draws."""
-        import numpy as np
-
         above = _shape(self.above, sizes)
         whole = (count, *_shape(self.tensor, sizes))
         if not self.bar:
@@ -353,8 +341,6 @@ class Slope:
 
     def exact(self, values: Values, sizes: Mapping[str, int]) -> Array:
         """(*above, *below) for one draw, by the interpreter."""
-        import numpy as np
-
         above, whole = _shape(self.above, sizes), _shape(self.tensor, sizes)
         if not self.bar:
             return np.zeros(whole)
@@ -367,8 +353,6 @@ class Slope:
     def _given(
         self, values: Values, shape: tuple[int, ...], place: tuple[int, ...], count: int | None
     ) -> dict[str, Array]:
-        import numpy as np
-
         if not self.seed:
             return dict(values)
         one = np.zeros(shape)

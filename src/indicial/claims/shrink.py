@@ -16,10 +16,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from indicial.claims.experiment import Experiment
-from indicial.claims.running import OPEN
+from indicial.claims.running import OPEN, Array
 from indicial.claims.values import exactly, judge
 from indicial.program.explain.facts import tie
 from indicial.program.ir import Code
@@ -27,12 +28,7 @@ from indicial.program.meaning.sample import extent_value, least_sizes, work
 from indicial.program.messages import IndicialError
 from indicial.program.names.outline import NORMAL
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, np.dtype[np.float64]]
-    Draw = dict[str, Array]
-
+Draw = dict[str, Array]
 
 TRIES = 64
 """Draws at each smaller size."""
@@ -72,8 +68,6 @@ def _smaller_sizes(
 
 def _broken_draw(experiment: Experiment, sizes: Mapping[str, int], seed: int) -> Draw | None:
     """A draw at these sizes that breaks the claim, if one of some does."""
-    import numpy as np
-
     try:
         values = experiment.draw(sizes, TRIES, np.random.default_rng([seed, *sizes.values()]))
         broken = judge(experiment.test.relation, experiment.sides(values, sizes, TRIES)).broken
@@ -88,8 +82,6 @@ def _broken_draw(experiment: Experiment, sizes: Mapping[str, int], seed: int) ->
 
 def _rounder(experiment: Experiment, draw: Draw, sizes: Mapping[str, int], end: float) -> Draw:
     """Zeros and round numbers, as many as the claim allows and still breaks."""
-    import numpy as np
-
     for name in list(draw):
         kind = experiment.world.kinds.get(name, OPEN)
         low, high = _ends(experiment, name)
@@ -110,8 +102,6 @@ def _rounder(experiment: Experiment, draw: Draw, sizes: Mapping[str, int], end: 
 def _rounder_element(
     experiment: Experiment, draw: Draw, sizes: Mapping[str, int], name: str, place: tuple[int, ...]
 ) -> Draw:
-    import numpy as np
-
     value = float(draw[name][place])
     rounded = (round(value), round(value, 1), round(value, 2), float(f"{value:.4g}"))
     for simpler in dict.fromkeys((*SIMPLE, *rounded)):  # the last is what `shown` prints
@@ -135,15 +125,11 @@ def _ends(experiment: Experiment, name: str) -> tuple[float, float]:
 
 
 def _between(low: float, high: float, values: Array | float) -> bool:
-    import numpy as np
-
     return bool(np.all((low <= np.asarray(values)) & (np.asarray(values) <= high)))
 
 
 def _simpler(kind: str, values: Array, numbers: bool) -> Iterator[Array]:
     """The whole array made simple; `numbers` says that its elements may be any."""
-    import numpy as np
-
     if kind == "orthonormal":
         yield np.broadcast_to(np.eye(*values.shape[-2:]), values.shape).copy()
     elif kind == "permutation":

@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from indicial.claims.experiment import EXTREMES, Experiment, Sides
-from indicial.claims.running import TooSlow
+from indicial.claims.running import Array, Random, TooSlow, Truths
 from indicial.claims.values import DIFFERENT
 from indicial.claims.verdict import (
     HOLDS,
@@ -33,14 +34,6 @@ from indicial.claims.verdict import (
 )
 from indicial.program.ir import Statistic
 from indicial.program.meaning.sample import work
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from indicial.claims.running import Random
-
-    Array = np.ndarray[Any, np.dtype[np.float64]]
-    Truths = np.ndarray[Any, np.dtype[np.bool_]]
 
 GROUPS = 25
 FIRST = 2_500
@@ -92,8 +85,6 @@ def try_statistics(
     experiment: Experiment, sizes: list[dict[str, int]], seed: int, draws: int | None
 ) -> Verdict:
     """Tries a claim about statistics at all these sizes."""
-    import numpy as np
-
     test = experiment.test
     worst: Estimate | None = None
     made = 0
@@ -161,8 +152,6 @@ def _estimate(
 
 def _look(experiment: Experiment, sizes: Mapping[str, int], random: Random, count: int) -> Estimate:
     """The statistics of `count` draws, and both sides for all draws and for each group."""
-    import numpy as np
-
     each = max(2, count // GROUPS)
     at_once = max(1, AT_ONCE // max(1, work(experiment.code, sizes)))
     groups: dict[str, list[Array]] = {summary.read: [] for summary in experiment.summaries}
@@ -191,8 +180,6 @@ def _outcomes(
     experiment: Experiment, sizes: Mapping[str, int], random: Random, count: int, at_once: int
 ) -> dict[str, Array]:
     """What statistics are taken of, at `count` draws."""
-    import numpy as np
-
     parts: list[dict[str, Array]] = []
     left = count
     while left > 0:
@@ -236,8 +223,6 @@ def _error_of_share(share: Array, draws: int) -> float:
     Of a few cases the spread between groups tells too little, and of none it tells nothing. Half of
     `SURE`² cases more on both sides (Agresti and Coull) make `SURE` errors hold what they promise.
     """
-    import numpy as np
-
     more = SURE**2 / 2
     nearer = (share * draws + more) / (draws + 2 * more)
     return float(np.sqrt(nearer * (1 - nearer) / draws).max())
@@ -246,8 +231,6 @@ def _error_of_share(share: Array, draws: int) -> float:
 def _judged(
     experiment: Experiment, sides: Sides, sizes: Mapping[str, int], draws: int, least_error: float
 ) -> Estimate:
-    import numpy as np
-
     shape = np.broadcast_shapes(sides.left.shape, sides.right.shape)
     left, right = np.broadcast_to(sides.left, shape), np.broadcast_to(sides.right, shape)
     gap = left - right
@@ -279,8 +262,6 @@ def _for_tolerance(found: Estimate) -> int:
 
 def _needed(found: Estimate) -> int:
     """Draws for which the verdict would be clear, if the figures stayed as they are."""
-    import numpy as np
-
     doubt = found.undecided()
     if not doubt.any():
         return 0
@@ -303,8 +284,6 @@ def _round_down(count: int) -> int:
 
 def _confirmed(experiment: Experiment, sizes: Mapping[str, int], random: Random) -> bool:
     """Whether what statistics were taken of is the interpreter's, at a few draws."""
-    import numpy as np
-
     values = experiment.draw(sizes, 3, random)
     given = experiment.with_slopes(values, sizes, 3)
     fast = experiment.inner.run(given, sizes, 3)
@@ -324,8 +303,6 @@ def _slack(found: Estimate) -> float:
 
 
 def _worst(found: Estimate) -> tuple[int, ...]:
-    import numpy as np
-
     place = np.unravel_index(
         int(np.argmax(np.where(found.tried, found.missed, -np.inf))), found.missed.shape
     )

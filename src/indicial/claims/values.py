@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from indicial.claims.experiment import Experiment, Sides
-from indicial.claims.running import TooSlow
+from indicial.claims.running import Array, TooSlow, Truths
 from indicial.claims.verdict import (
     HOLDS,
     REFUTED,
@@ -28,12 +29,6 @@ from indicial.claims.verdict import (
     shown,
 )
 from indicial.program.meaning.sample import work
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, np.dtype[np.float64]]
-    Truths = np.ndarray[Any, np.dtype[np.bool_]]
 
 ROUNDING = 1e-9
 """What `=` and `≤` allow, for sides of about 1; of larger sides this share."""
@@ -65,8 +60,6 @@ class Judged:
 
 def judge(relation: str, sides: Sides) -> Judged:
     """Compares both sides element by element."""
-    import numpy as np
-
     left, right = sides.left, sides.right
     with np.errstate(invalid="ignore", over="ignore"):
         finite = np.isfinite(left) & np.isfinite(right)
@@ -103,8 +96,6 @@ class _Tally:
     allowed: float = 0.0
 
     def add(self, judged: Judged, relation: str) -> None:
-        import numpy as np
-
         self.undefined += int(judged.undefined.reshape(len(judged.undefined), -1).any(1).sum())
         if not judged.tried.any():
             return
@@ -123,8 +114,6 @@ def try_values(
     experiment: Experiment, sizes: list[dict[str, int]], seed: int, draws: int
 ) -> Verdict:
     """Tries a claim at all these sizes."""
-    import numpy as np
-
     from indicial.claims.shrink import shrink
 
     test, tally = experiment.test, _Tally()
@@ -171,8 +160,6 @@ def _nowhere(tally: _Tally) -> str:
 
 def _breaking(judged: Judged) -> list[int]:
     """Draws at which a claim seems to break, a few of them, the clearest first."""
-    import numpy as np
-
     flat = np.where(judged.broken, judged.missed - judged.allowed, -np.inf)
     worst = flat.reshape(len(flat), -1).max(axis=1) if flat.size else np.empty(0)
     found = [int(member) for member in np.argsort(-worst) if worst[member] > -np.inf]
@@ -183,8 +170,6 @@ def exactly(
     experiment: Experiment, values: Mapping[str, Array], sizes: Mapping[str, int]
 ) -> tuple[tuple[int, ...], float, float] | None:
     """Where a claim breaks at one draw, with both sides; by the interpreter. None if it holds."""
-    import numpy as np
-
     sides = experiment.exact_sides(values, sizes)
     judged = judge(experiment.test.relation, sides)
     if not judged.broken.any():
@@ -198,8 +183,6 @@ def exactly(
 
 def _confirmed(experiment: Experiment, sizes: Mapping[str, int], seed: int) -> bool:
     """Whether the compiled sides are the interpreter's, at one draw of the smallest size."""
-    import numpy as np
-
     if work(experiment.code, sizes) > MOST_CONFIRMED:
         return True
     values = experiment.draw(sizes, 1, np.random.default_rng([seed, 0]))
