@@ -195,6 +195,8 @@ def _differentiated(name: str, axes: set[int], label: Label) -> list[str]:
 
 def _speaks_of(message: Message, slip: Slip) -> bool:
     """Whether a message is about this slip: it names what the slip is about, or points at it."""
+    if message.code == "bracket":  # which has no name: `at` is one beside it
+        return "bracket" in slip.what
     name = fold(slip.at)
     words = (word.strip(".,:;`“”") for word in message.text.split())
     return any(fold(w) == name for w in words) or any(

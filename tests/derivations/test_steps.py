@@ -366,3 +366,20 @@ $$\frac{\partial L}{\partial F_{11}} = \frac{\partial L}{\partial O_{11}} X_{11}
 + \frac{\partial L}{\partial O_{12}} X_{12}$$
 """
     assert not errors(check(text))
+
+
+# ---------------------------------------------------------------------- what authors leave out
+
+
+def test_a_sum_goes_on_as_far_as_its_index(check: Any) -> None:
+    sums = r"-\sum_{i=1}^N t_i a_i + (1 - t_i) b_i"
+    assert not errors(check(rf"$$E = {sums} = \sum_{{i=1}}^N (t_i b_i - b_i - t_i a_i)$$"))
+    (error,) = errors(check(rf"$$E = {sums} = \sum_{{i=1}}^N (t_i b_i + b_i - t_i a_i)$$"))
+    assert "does not follow" in error
+
+
+def test_a_function_that_stands_for_its_value_is_not_tried(check: Any) -> None:
+    """The bare σ is that of a, and nobody knows whether σ (1 - σ) is a product."""
+    assert not errors(check(r"$$E = \sigma(a) + \sigma (1 - \sigma) = \sigma(a) - \sigma$$"))
+    (error,) = errors(check(r"$$E = \tau a + \tau (1 - \tau) = \tau a - \tau$$"))
+    assert "does not follow" in error

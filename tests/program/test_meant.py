@@ -26,6 +26,32 @@ def readings(folder: Path, *displays: str) -> list[Reading]:
 
 
 READ: dict[str, tuple[str, dict[str, int], int]] = {
+    "sums over the letters of the left, beside them": (
+        r"m_{ij} = \frac{(\sum_j x_{ij}) (\sum_i x_{ij})}{\sum_{i,j} x_{ij}}",
+        {"m": 2, "x": 2},
+        4,
+    ),
+    "a normaliser with two letters of the left": (
+        r"T_{ijpq} = \frac{\exp(Q_{ij} K_{pq})}{\sum_{p,q} \exp(Q_{ij} K_{pq})}",
+        {"T": 4, "Q": 2, "K": 2},
+        2,
+    ),
+    "a place in round brackets that is summed beside it": (
+        r"b_j(k) = \frac{\sum_{t=1}^{T-1} \xi_t(j, k)}{\sum_{t=1}^{T-1} \sum_k \xi_t(j, k)}",
+        {"b": 2, "ξ": 3},
+        3,
+    ),
+    "a mean over a set": (
+        r"L = \frac{1}{|\mathcal{B}|} \sum_{i \in \mathcal{B}} (y_i - p_i)^2",
+        {"L": 0, "y": 1, "p": 1},
+        1,
+    ),
+    "the best of a set": (r"f_w = \arg\max_{c \in \mathcal{F}} p_{w,c}", {"f": 1, "p": 2}, 0),
+    "all members of a set": (
+        r"p_k = \frac{e^{z_k}}{\sum_{j \in \mathcal{C}} e^{z_j}}, \quad k \in \mathcal{C}",
+        {"p": 1, "z": 1},
+        1,
+    ),
     "letters set upright": (
         r"c_t = \mathrm{f}_{\mathrm{t}} \odot c_{t-1} + i_t \odot \tilde c_t",
         {"c": 2, "f": 2, "i": 2, "c̃": 2},
@@ -1113,6 +1139,11 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
 }
 
 OUTSIDE: dict[str, tuple[str, str]] = {
+    "sums over two sets": (
+        r"L = \sum_{i \in \mathcal{P}} s_i - \sum_{j \in \mathcal{Q}} s_j",
+        "set",
+    ),
+    "the last layer of a graph network": (r"z_u = h_u^{(K)}", "may number"),
     "a number of examples that only one side has": (
         r"\mathbf{p}^{(i)} = \tanh(\mathbf{W} \mathbf{h} + \mathbf{b})",
         "may number",

@@ -42,9 +42,11 @@ from indicial.derivations.values import Open
 from indicial.notation.node import kept
 from indicial.notation.printers import name_key
 from indicial.notation.reasoning import Clause, Limit
-from indicial.notation.syntax import Call, Equation, Index, Name, Number, Statement
+from indicial.notation.syntax import Call, Equation, Index, Name, Number, Statement, ids
+from indicial.program.names.uses import BUILT_IN
 from indicial.program.sections import Block
 from indicial.program.vectors.spelling import softmaxes
+from indicial.program.vectors.unwritten import reaching
 
 GROWTH = (3.0, 6.0, 12.0, 24.0)
 MUCH = 10.0
@@ -191,9 +193,9 @@ def examine(blocks: Sequence[Block]) -> list[Finding]:
     before: list[Statement] = []
     for _, group in groupby(blocks, key=lambda block: (block.title, block.level)):
         section = list(group)
-        statements = [s for block in section for s in softmaxes(joined(block.statements))]
+        statements = [s for block in section for s in _stated(block)]
         prose = [b for b in section if not b.strict]
-        read = [s for b in prose for s in softmaxes(joined(b.statements))]
+        read = [s for b in prose for s in _stated(b)]
         chains = [s for s in read if isinstance(s, Equation)]
         todo = [step for chain in chains for step in steps(chain)]
         reasoned = [list(c) for b in prose for c in (s.reasoned for s in b.skipped) if c]
@@ -211,6 +213,12 @@ def examine(blocks: Sequence[Block]) -> list[Finding]:
                 findings += _reasoned(row, scopes, known)
         before += statements
     return sorted(findings, key=lambda f: f.step.sides[0].span.start)
+
+
+def _stated(block: Block) -> list[Statement]:
+    """The statements of a display, one for each chain, with sums that go on as far as they are meant to."""
+    found = softmaxes(joined(block.statements))
+    return found if block.strict else list(map(reaching, found))
 
 
 def _is_definition(equation: Equation) -> bool:
@@ -290,6 +298,9 @@ def _examined(todo: list[Step], scopes: list[Scope], known: Known) -> Iterator[F
     if todo and any(_WIDE.search(side.span.text) for side in todo[0].equation.sides):
         yield from (Finding(s, UNTRIED, "several equations stand side by side") for s in todo)
         return
+    if todo and (name := _function_and_value(todo[0].equation)):
+        yield from (Finding(s, UNTRIED, f"{name} is a function and a value of it") for s in todo)
+        return
     for step in todo:
         finding = _one(step, scopes, known)
         if finding.status == UNTRIED and step.relation == "=":
@@ -302,6 +313,14 @@ def _examined(todo: list[Step], scopes: list[Scope], known: Known) -> Iterator[F
                     finding = further
                     break
         yield finding
+
+
+def _function_and_value(equation: Equation) -> str:
+    """The σ of `σ(w^⊤ x) x = σ x`: whoever writes so leaves out what it is of."""
+    calls = [c for c in equation.every(Call) if c.function.bare and c.word in BUILT_IN]
+    functions, called = ids(c.function for c in calls), {c.word for c in calls}
+    names = (n for n in equation.every(Name) if called and n.bare and n.base in called)
+    return next((n.base for n in names if id(n) not in functions), "")
 
 
 def _one(step: Step, scopes: list[Scope], known: Known) -> Finding:

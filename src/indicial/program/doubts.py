@@ -346,7 +346,9 @@ def unreasoned(statement: s.Statement, outline: Outline, tensors: Collection[str
         for part in (name, replace(name, sub=()), replace(name, sup=())):
             # The s of `w_s^⊤ s` says whose weights these are.
             doubted = [
-                i for i in part.scripts if unicode(i) not in tensors and _may_number(i, part)
+                i
+                for i in part.scripts
+                if unicode(i) not in tensors and (_may_number(i, part) or _is_bound(i, outline))
             ]
             if doubted and name_key(part) in tensors and not _told_apart(part, outline):
                 return f"the {unicode(doubted[0])} of {unicode(name)} may number something"
@@ -360,11 +362,17 @@ def _may_number(script: s.Expression, name: s.Name) -> bool:
         return any(_may_number(n, n) for n in inside.every(s.Name) if n is not inside)
     if inside.font or inside.accents or inside.base in WORDS:
         return False
-    if inside.base == "T" or (inside is not script and inside.base in LAST):
+    if inside.base == "T" or (inside is not script and inside.base in LAST | {"K"}):
         return True
     if script in name.sub and not name.base.isascii():
         return False  # the noise σ_n, the weight α_t of a class
     return len(inside.base) <= 3 and COUNTING.issuperset(inside.base)
+
+
+def _is_bound(script: s.Expression, outline: Outline) -> bool:
+    """The [h] of `z^{[h]}`, beside `Σ_h`."""
+    inside = s.inner(script)
+    return inside is not script and unicode(inside) in outline.naming.bound
 
 
 def _told_apart(name: s.Name, outline: Outline) -> bool:

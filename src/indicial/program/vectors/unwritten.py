@@ -258,17 +258,20 @@ def _with_last(term: s.Expression, running: s.Reduction) -> s.Expression:
     """The term with another Σ at its end."""
     match term:
         case s.Negative(body=body):
-            return replace(term, body=_with_last(body, running))
+            return replace(term, body=_with_last(body, running), span=term.span.to(running.span))
         case s.Product(factors=(*firsts, last)):
-            return replace(term, factors=(*firsts, _with_last(last, running)))
+            parts = (*firsts, _with_last(last, running))
+            return replace(term, factors=parts, span=term.span.to(running.span))
     return running
 
 
 def _left_free(node: s.Node) -> set[str]:
-    """The letters below names, or in brackets above them, that no Σ in there runs over."""
-    if isinstance(node, s.Name):
-        return set(_numbers(node))
+    """The letters below names, or in brackets above and behind them, that no Σ in there runs over."""
+    if isinstance(node, s.Name):  # the exponent of `e^{z_i}` too
+        return {*_numbers(node)}.union(*map(_left_free, node.sup))
     free = {letter for child in node.children() for letter in _left_free(child)}
+    if isinstance(node, s.Call):  # `b_j(k)`
+        free |= COUNTED & {a.base for a in node.arguments if isinstance(a, s.Name) and a.bare}
     bound = {u.base for u in _unders(node)} if isinstance(node, s.Reduction) else set()
     return free - bound
 
@@ -282,26 +285,24 @@ def _numbers(name: s.Name) -> Iterator[str]:
 
 def bound_apart(equation: s.Statement) -> s.Statement:
     """`p_i = e^{z_i} / Σ_i e^{z_i}`: the i of the Σ is its own, where the other i stands beside it too."""
-    if not isinstance(equation, s.Equation) or len(equation.sides) != 2:
+    if not isinstance(equation, s.Equation):
         return equation
-    left, right = equation.sides
-    letters = {letter for name in left.every(s.Name) for letter in _letters(name)}
-    sums = [r for r in right.every(s.Reduction) if letters & {u.base for u in _unders(r)}]
+    left, *right = equation.sides
+    letters = _left_free(left)
+    sums = [r for r in s.every(right, s.Reduction) if letters & {u.base for u in _unders(r)}]
     if not sums:
         return equation
     used = {c for name in equation.every(s.Name) for c in name.base}
     spare = [c for c in "jklmnpqrs" if c not in used]
 
-    def change(node: s.Expression) -> s.Expression:
-        if not isinstance(node, s.Reduction) or node not in sums or not spare:
-            return node if isinstance(node, s.Name) else node.rebuild(change)
-        own = next(u.base for u in _unders(node) if u.base in letters)
-        return _renamed(node, own, spare[0])
+    def apart(node: s.Expression, beside: set[str]) -> s.Expression:
+        for under in _unders(node) if isinstance(node, s.Reduction) else ():
+            if under.base in beside and spare:
+                node = _renamed(node, under.base, spare.pop(0))
+        return node.rebuild(lambda inner: apart(inner, beside))
 
-    within = {id(n) for r in sums for n in r.every(s.Name)}
-    beside = {c for n in right.every(s.Name) if id(n) not in within for c in _letters(n)}
-    wanted = {u.base for r in sums for u in _unders(r)} & letters
-    return replace(equation, sides=(left, change(right))) if wanted <= beside else equation
+    sides = (apart(side, letters & _left_free(side)) for side in right)
+    return replace(equation, sides=(left, *sides))
 
 
 def _unders(node: s.Reduction) -> list[s.Name]:

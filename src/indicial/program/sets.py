@@ -1,0 +1,90 @@
+r"""Sums over a set that has only a name → sums over all of its members.
+
+L = 1/|ℬ| Σ_{i∈ℬ} (y_i - p_i)^2       →  L = 1/B Σ_{i=1}^B (y_i - p_i)^2
+ŷ = argmax_{k∈𝒴} p_k                  →  ŷ = argmax_k p_k
+z_u = W h_u  for all u ∈ 𝒱            →  z_u = W h_u
+
+Whoever names a set and says nothing of it numbers its members by the letter. With two sets in a text
+the same letter may mean two things, and nothing is changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from indicial.notation import syntax as s
+from indicial.notation.signs import SCRIPT_LETTERS
+from indicial.program.names.letters import is_capital, is_lone
+from indicial.program.names.outline import Outline
+
+_LATIN = {script: letter for letter, script in SCRIPT_LETTERS.items()}
+
+
+def over_members(statement: s.Statement, sketch: Outline) -> s.Statement:
+    """A statement with the one set of its text gone; `sketch` is of all that stand with it."""
+    if not isinstance(statement, s.Equation) or not statement.every(s.Comparison):
+        return statement
+    memberships = [c for c in s.every(sketch.statements, s.Comparison) if _is_membership(c)]
+    sets = {c.operands[1] for c in memberships}
+    if len(sets) != 1:
+        return statement
+    (members,) = sets
+    assert isinstance(members, s.Name)
+    if not _only_counted(members, memberships, sketch):
+        return statement
+    letter = _LATIN.get(members.base, members.base)
+    taken = letter != members.base and s.Name(letter) in s.every(sketch.statements, s.Name)
+    count = s.Name("N", sub=(s.Name(letter),)) if taken else s.Name(letter)
+    counted = any(_counts(call, members) for call in statement.every(s.Call))
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Call) and _counts(node, members):
+            return replace(count, span=node.span)
+        if isinstance(node, s.Reduction) and node.upper is None and len(node.under) == 1:
+            (under,) = node.under
+            if isinstance(under, s.Comparison) and _is_membership(under):
+                first = under.operands[0]
+                if not counted:
+                    return replace(node, under=(first,), body=change(node.body))
+                one = s.Comparison((first, s.Number("1")), ("=",), span=under.span)
+                return replace(node, under=(one,), upper=count, body=change(node.body))
+        return node.rebuild(change)
+
+    guard = statement.guard
+    if isinstance(guard, s.Comparison) and _is_membership(guard):
+        guard = None
+    return replace(statement.rebuild(change, keep=("guard",)), guard=guard)
+
+
+def _is_membership(node: s.Comparison) -> bool:
+    """`i ∈ ℬ`, `k ∈ C`."""
+    if node.operators != ("∈",) or not is_lone(node.operands[0]):
+        return False
+    members = node.operands[1]
+    if not isinstance(members, s.Name) or not members.bare:
+        return False
+    return members.base in _LATIN or (len(members.base) == 1 and is_capital(members.base))
+
+
+def _counts(call: s.Call, members: s.Name) -> bool:
+    """`|ℬ|`."""
+    return call.word == "abs" and call.arguments == (members,)
+
+
+def _only_counted(members: s.Name, memberships: list[s.Comparison], sketch: Outline) -> bool:
+    """Whether the name of the set stands for nothing but the set, and its letters run over nothing else."""
+    letters = {c.operands[0] for c in memberships}
+    sums = s.every(sketch.statements, s.Reduction)
+    if any(letter in r.under or _runs(letter, r) for r in sums for letter in letters):
+        return False
+    calls = [c for c in s.every(sketch.statements, s.Call) if _counts(c, members)]
+    known = s.ids([*(c.operands[1] for c in memberships), *(c.arguments[0] for c in calls)])
+    every = (n for n in s.every(sketch.statements, s.Name) if n.base == members.base)
+    return all(id(name) in known for name in every)
+
+
+def _runs(letter: s.Expression, node: s.Reduction) -> bool:
+    """Whether a sum runs over the letter from somewhere to somewhere: `Σ_{i=1}^N`."""
+    return node.upper is not None and any(
+        isinstance(u, s.Comparison) and u.operands[0] == letter for u in node.under
+    )
