@@ -17,8 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from indicial.commands.arguments import check_outputs, counted
+from indicial.commands.arguments import check_outputs, columns_of, counted
 from indicial.program.messages import IndicialError
+from indicial.program.outputs import write_text, written
 
 if TYPE_CHECKING:
     from indicial.data.binding import Row
@@ -162,7 +163,7 @@ def blocks(options: argparse.Namespace, answerer: Answerer) -> Iterator[list[Row
     if STANDARD in texts.values():
         yield from _lines(texts, inputs)
         return
-    columns = dict(item.partition("=")[::2] for item in options.column)
+    columns = columns_of(options)
     files = [
         i for i, (name, v) in zip(items, pairs, strict=True) if name not in texts and _is_file(v)
     ]
@@ -237,8 +238,6 @@ def waiting(handle: int) -> Iterator[list[str]]:
 @contextmanager
 def _output(path: str | None) -> Iterator[TextIO]:
     """Where answers go: a file that is there when all of it is, or standard output."""
-    from indicial.program.outputs import written
-
     if path is None:
         yield sys.stdout
         return
@@ -302,8 +301,6 @@ def _ask(options: argparse.Namespace, run: Run, librarian: Librarian) -> int:
 
 
 def _write(options: argparse.Namespace, text: str) -> int:
-    from indicial.program.outputs import write_text
-
     if options.out is not None:
         write_text(options.out, text)
     else:

@@ -16,10 +16,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from indicial.program.messages import IndicialError
+from indicial.program.outputs import MADE, check_output
+from indicial.training.settings import Option
 
 if TYPE_CHECKING:
     from indicial.program.program import Program
-    from indicial.training.settings import Option
 
 
 class Parser(argparse.ArgumentParser):
@@ -115,8 +116,6 @@ def check_outputs(
     call names, and is there, counts as read. `marks` say by what files of an option are known as ours, where it
     is not the usual words.
     """
-    from indicial.program.outputs import MADE, check_output
-
     written = {name: [Path(file)] for name in names if (file := getattr(options, name))}
     written |= {name: list(paths) for name, paths in outputs.items()}
     said = [value for name, value in vars(options).items() if name not in written]
@@ -173,6 +172,11 @@ def pair(word: str, flag: str, value: str = "VALUE") -> tuple[str, str]:
 def given_inputs(options: argparse.Namespace) -> dict[str, str]:
     """`--input x="ein hund" --input I=dog.jpg` → what each input reads."""
     return dict(pair(word, "--input", "TEXT or NAME=FILE") for word in options.input)
+
+
+def columns_of(options: argparse.Namespace) -> dict[str, str]:
+    """`--column question=0` → the column that an input reads."""
+    return dict(item.partition("=")[::2] for item in options.column)
 
 
 def choosing(parser: argparse.ArgumentParser) -> None:

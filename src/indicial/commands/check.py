@@ -31,7 +31,7 @@ from indicial.commands.arguments import (
     print_json,
     read_programs,
 )
-from indicial.program.messages import IndicialError
+from indicial.program.messages import IndicialError, Message, in_order
 
 if TYPE_CHECKING:
     from indicial.claims.verdict import Verdict
@@ -95,8 +95,6 @@ def _positive(text: str) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from indicial.program.messages import IndicialError, Message, in_order
-
     files = [file for name in options.files for file in _files(name)]
     documents, sizes = read_programs(options, files, options.join)
     programs = [program for document in documents for program in document]

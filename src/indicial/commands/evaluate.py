@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from indicial.commands.arguments import (
     Commands,
     check_outputs,
+    columns_of,
     command,
     counted,
     forcing,
@@ -22,6 +23,8 @@ from indicial.commands.arguments import (
     weights,
 )
 from indicial.program.messages import IndicialError
+from indicial.program.outputs import write_text, written
+from indicial.program.terminal import raw
 
 if TYPE_CHECKING:
     from indicial.decode.evaluate import Evaluation, Examination
@@ -120,20 +123,10 @@ def _evaluate(options: argparse.Namespace) -> int:
         ("num_beams", "length_penalty", "column", "lowercase", "no_texts", "texts_out"),
         "is for a model that reads several inputs, and this one reads only its own words",
     )
+    names = ("checkpoint", "context", "stride", "field", "documents", "sentences", "seed")
+    said = {name: getattr(options, name) for name in names}
     with progress_of("tokens") as progress, _table(options.tokens_out, run) as each:
-        found = evaluate_text(
-            run,
-            options.data,
-            checkpoint=options.checkpoint,
-            context=options.context,
-            stride=options.stride,
-            field=options.field,
-            documents=options.documents,
-            sentences=options.sentences,
-            seed=options.seed,
-            progress=progress,
-            each=each,
-        )
+        found = evaluate_text(run, options.data, **said, progress=progress, each=each)
     notes = [*run.checkpoints.damaged, *found.notes]
     return tell(options, notes, found.to_json(), lambda: _page(found))
 
@@ -155,15 +148,9 @@ def tell(
     return 0
 
 
-def columns_of(options: argparse.Namespace) -> dict[str, str]:
-    """`--column question=0` → the column that an input reads."""
-    return dict(item.partition("=")[::2] for item in options.column)
-
-
 def _examine(options: argparse.Namespace, run: Run) -> int:
     """Of a model that reads several inputs."""
     from indicial.decode.evaluate import examine
-    from indicial.program.outputs import write_text
 
     refuse(
         options,
@@ -174,17 +161,10 @@ def _examine(options: argparse.Namespace, run: Run) -> int:
     decoding = {name: getattr(options, name) for name in ("num_beams", "length_penalty")}
     with progress_of("rows") as progress:
         found = examine(
-            run,
-            options.data,
-            decoding,
-            columns=columns_of(options),
-            checkpoint=options.checkpoint,
-            lowercase=options.lowercase,
-            texts=not options.no_texts,
-            world_size=options.sentences,
-            world_seed=options.seed or 0,
-            progress=progress,
-        )
+            run, options.data, decoding, columns=columns_of(options), checkpoint=options.checkpoint,
+            lowercase=options.lowercase, texts=not options.no_texts, world_size=options.sentences,
+            world_seed=options.seed or 0, progress=progress,
+        )  # fmt: skip
     if options.texts_out is not None:
         write_text(options.texts_out, "".join(f"{one}\n" for one in found.answers))
     truths = _truths(run, options, decoding)
@@ -265,7 +245,6 @@ def progress_of(unit: str) -> Iterator[Callable[[int, int], object] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from indicial.program.terminal import raw
 
     last, screen = 0.0, raw(sys.stderr)
 
@@ -284,8 +263,6 @@ def progress_of(unit: str) -> Iterator[Callable[[int, int], object] | None]:
 @contextmanager
 def _table(path: str | None, run: Any) -> Iterator[Callable[[int, int, float], object] | None]:
     """A file with a line for each token."""
-    from indicial.program.outputs import written
-
     if path is None:
         yield None
         return
@@ -305,18 +282,13 @@ def matched(options: argparse.Namespace, run: Run) -> int:
     """Asks, compares and tells."""
     from indicial.decode.matching import match
     from indicial.inspect.pictures import draw_calibration
-    from indicial.program.outputs import write_text
 
     check_outputs(options, "texts_out", "plot")
     with progress_of("questions") as progress:
         found = match(
-            run,
-            options.data,
-            columns_of(options),
-            checkpoint=options.checkpoint,
-            pages=options.pages,
-            progress=progress,
-        )
+            run, options.data, columns_of(options), checkpoint=options.checkpoint,
+            pages=options.pages, progress=progress,
+        )  # fmt: skip
     if options.texts_out is not None:
         write_text(options.texts_out, "".join(f"{one}\n" for one in found.answers))
     if options.plot is not None:

@@ -16,6 +16,7 @@ from indicial.commands.arguments import (
     print_json,
 )
 from indicial.program.messages import IndicialError
+from indicial.program.outputs import MADE, check_output, write_text
 
 if TYPE_CHECKING:
     from indicial.exercises.gaps import Exercise
@@ -91,7 +92,6 @@ def add(commands: Commands[Any]) -> None:
 
 def _exercise(options: argparse.Namespace) -> int:
     from indicial.exercises.marks import exercise_of
-    from indicial.program.outputs import write_text
 
     sheet = Path(options.sheet)
     if options.out:
@@ -120,7 +120,6 @@ def _exercise(options: argparse.Namespace) -> int:
 
 def _written(exercise: Exercise, ending: str, answers: dict[str, str] | None) -> str:
     from indicial.exercises.handout import markdown, notebook
-    from indicial.program.outputs import MADE
     from indicial.sheets.making import written
 
     said = f"{MADE} of {exercise.path.name}: indicial exercise {exercise.path.name}"
@@ -137,7 +136,6 @@ def _written(exercise: Exercise, ending: str, answers: dict[str, str] | None) ->
 
 def _grade(options: argparse.Namespace) -> int:
     from indicial.exercises.marks import Class, Marks, grade
-    from indicial.program.outputs import write_text
 
     if options.draws is not None and options.draws < 1:
         raise IndicialError("at least one draw is needed")
@@ -167,8 +165,6 @@ def _grade(options: argparse.Namespace) -> int:
 
 def _feedback(folder: Path, room: Class, options: argparse.Namespace) -> None:
     """A page for each student; its name is made of letters and numbers alone."""
-    from indicial.program.outputs import MADE, check_output, write_text
-
     folder.mkdir(parents=True, exist_ok=True)
     taken: set[str] = set()
     for marks in room.students:
@@ -245,7 +241,6 @@ def _notebook(options: argparse.Namespace) -> int:
 
 def _make(sheet: Path, out: Path, run: bool) -> int:
     """Writes a notebook; how many of its cells failed."""
-    from indicial.program.outputs import write_text
     from indicial.sheets.making import failures, keep_outputs, left_out, make, written
 
     notebook = make(sheet)

@@ -22,7 +22,8 @@ from indicial.commands.arguments import (
     stretch,
     with_settings,
 )
-from indicial.program.messages import IndicialError
+from indicial.program.messages import IndicialError, in_order
+from indicial.program.outputs import write_text
 from indicial.program.terminal import raw
 
 if TYPE_CHECKING:
@@ -185,7 +186,6 @@ def _shared_out(programs: Sequence[Program], given: dict[str, int]) -> list[dict
 
 def _draw(programs: Sequence[Program], options: argparse.Namespace) -> None:
     from indicial.inspect.graph import draw
-    from indicial.program.outputs import write_text
 
     path = Path(options.graph)
     if path.suffix.lower() != ".svg":
@@ -200,8 +200,6 @@ def _draw(programs: Sequence[Program], options: argparse.Namespace) -> None:
 
 
 def _show_mistakes(programs: Sequence[Program], where: TextIO | None = None) -> None:
-    from indicial.program.messages import in_order
-
     found = []
     for program in programs:
         if program.errors:
@@ -242,18 +240,14 @@ def _try(options: argparse.Namespace) -> int:
         if len(programs) > 1:
             print(f"{program.title}\n")
         print("\n".join([*equations(program), ""]))
-        _show_warnings(program)
+        for message in program.mistakes:  # warnings: what has errors is shown behind
+            print(message.render(), end="\n\n")
         lines = trial(
             program, sizes=sizes, seed=options.seed, everything=options.everything, colour=colour
         )
         print("\n".join([*lines, ""]), file=raw(sys.stdout))
     _show_mistakes(programs)
     return 0 if len(good) == len(programs) else 1
-
-
-def _show_warnings(program: Program) -> None:
-    for message in program.mistakes:
-        print(message.render(), end="\n\n")
 
 
 PLOT = """\

@@ -17,6 +17,7 @@ from indicial.commands.arguments import (
 )
 from indicial.commands.design import design_meant
 from indicial.program.messages import IndicialError
+from indicial.program.outputs import write_text
 
 if TYPE_CHECKING:
     from indicial.export.checking import OnnxFile, Port
@@ -182,7 +183,6 @@ def _add_report(commands: Commands[Any]) -> None:
 
 def _report(options: argparse.Namespace) -> int:
     from indicial.lab.report import report
-    from indicial.program.outputs import write_text
     from indicial.training.run import Run
 
     run = Run.open(options.run_folder)

@@ -7,6 +7,7 @@ import io
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from indicial.commands.arguments import (
     weights,
 )
 from indicial.program.messages import IndicialError
+from indicial.program.terminal import raw
 
 if TYPE_CHECKING:
     from indicial.decode.settings import Decoding
@@ -156,8 +158,6 @@ def _add_ends(parser: argparse.ArgumentParser) -> None:
 
 
 def _generate(options: argparse.Namespace) -> int:
-    from dataclasses import replace
-
     prompts = prompts_of(options)
     settings = _settings(options)
     from indicial.decode.text import Speaker
@@ -251,8 +251,6 @@ def _read(path: str) -> str:
 
 def _settings(options: argparse.Namespace) -> Decoding:
     """What was said; the rest is as `Decoding` has it. A seed is taken now, so that it can be told."""
-    from dataclasses import replace
-
     from indicial.decode.settings import Decoding
 
     made = Decoding(**{n: value for n, value in decoding(options).items() if value is not None})
@@ -264,7 +262,6 @@ def _settings(options: argparse.Namespace) -> Decoding:
 def _streamed(speaker: Speaker, settings: Decoding, prompts: Sequence[str]) -> list[Text]:
     """Writes the texts one after the other, the first as it is made."""
     from indicial.decode.text import InOrder
-    from indicial.program.terminal import raw
 
     # A terminal or file that knows fewer characters shows ? for the others.
     if sys.stdout is not None and isinstance(stream := raw(sys.stdout), io.TextIOWrapper):
@@ -306,8 +303,6 @@ def _write(piece: str) -> None:
 def _report(
     options: argparse.Namespace, settings: Decoding, texts: Sequence[Text]
 ) -> dict[str, Any]:
-    from dataclasses import asdict
-
     return {
         "run": options.run_folder,
         "checkpoint": options.checkpoint,

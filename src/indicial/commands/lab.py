@@ -10,6 +10,7 @@ from typing import Any
 
 from indicial.commands.arguments import Commands, command, option
 from indicial.program.messages import IndicialError
+from indicial.program.terminal import raw
 
 LAB = """\
 Opens a page in the browser: equations with their messages, costs and heat maps
@@ -100,8 +101,6 @@ def _add_lsp(commands: Commands[Any]) -> None:
 
 
 def _lsp(options: argparse.Namespace) -> int:
-    from indicial.program.terminal import raw
-
     try:
         from indicial.editor.server import serve
     except ImportError as error:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from indicial.commands.arguments import (
     Commands,
@@ -18,10 +19,16 @@ from indicial.commands.arguments import (
 )
 from indicial.commands.design import compare_designs
 from indicial.program.messages import IndicialError
-
-if TYPE_CHECKING:
-    from indicial.training.settings import Settings
-
+from indicial.training.settings import (
+    DATA,
+    GROUPS,
+    LEARNING,
+    MACHINE,
+    OPTIONS,
+    OTHER_NAMES,
+    Settings,
+    read_config,
+)
 
 TEXT = """\
 Train a model of the library, or equations of your own, on text, or on columns
@@ -61,8 +68,6 @@ STOPPED = 130
 
 
 def add(commands: Commands[Any]) -> None:
-    from indicial.training.settings import GROUPS, OTHER_NAMES
-
     parser = command(commands, "train", "train a model on text", TEXT, _train)
     parser.other_names = OTHER_NAMES
     parser.add_argument("model", nargs="*", metavar="MODEL", help=GROUPS["model"][0].help)
@@ -109,8 +114,6 @@ def _resumed(options: argparse.Namespace, settings: Settings) -> str | None:
 
 def _tell_unread(lines: Iterable[str], lost: object) -> None:
     """How it ended, where the output can tell it no more: `indicial train … | head`."""
-    import contextlib
-
     from indicial.training.display import discard_stdout
     from indicial.training.train import tell_stderr
 
@@ -122,8 +125,6 @@ def _tell_unread(lines: Iterable[str], lost: object) -> None:
 
 
 def _settings(options: argparse.Namespace) -> Settings:
-
-    from indicial.training.settings import OPTIONS, Settings, read_config
 
     values = {name: getattr(options, name) for name in OPTIONS}
     said = Settings.read({**values, "model": options.model or None})
@@ -163,8 +164,6 @@ DESIGN_OPTIONS = ("text", "task", "figure", "json", "force")
 
 
 def _add_compare(commands: Commands[Any]) -> None:
-    from indicial.training.settings import DATA, LEARNING, MACHINE, OPTIONS, OTHER_NAMES
-
     parser = command(
         commands, "compare", "models on equal terms, or two designs", COMPARE, _compare
     )
@@ -225,7 +224,5 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _terms(options: argparse.Namespace) -> Settings:
-    from indicial.training.settings import OPTIONS, Settings
-
     names = [name for name in OPTIONS if hasattr(options, name) and name not in ("out", "model")]
     return Settings.read({name: getattr(options, name) for name in names})

@@ -18,17 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+import torch
+
+from indicial.compile.module.module import ProgramModule
 from indicial.program.ir import Affine, Apply, Code, Gather, Index, Read, Statement, Tensor
 from indicial.program.meaning.sample import sample, small_sizes
 from indicial.program.program import Program
-
-if TYPE_CHECKING:
-    import torch
-
-    from indicial.compile.module.module import ProgramModule
-
 
 SURPRISE = "surprise"
 
@@ -206,8 +202,6 @@ class Measure:
         want: Sequence[str],
     ) -> Mapping[str, torch.Tensor]:
         """Several tensors of the same pass, `SURPRISE` among them if it is asked for."""
-        import torch
-
         share(self.module, self.twin)
         self.twin.eval()
         with torch.no_grad():

@@ -21,18 +21,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import torch
 
+from indicial.compile.module.module import ProgramModule
 from indicial.data.tokenizers import Ints
 from indicial.program.ir import Apply, Code, Expression, Read
 from indicial.program.program import Program
-
-if TYPE_CHECKING:
-    import torch
-
-    from indicial.compile.module.module import ProgramModule
 
 
 @dataclass(frozen=True)

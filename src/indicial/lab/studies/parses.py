@@ -48,7 +48,6 @@ from indicial.lab.studies.study import (
     axes_of,
     bars,
     training,
-    unfinished,
 )
 from indicial.lab.trials import Result, Trial
 from indicial.program.outputs import write_text
@@ -197,12 +196,8 @@ class Parses(Study):
     def _finished(self, folder: Path) -> list[str]:
         if self.subject is not None:
             return [SUBJECT]
-        left = {trial.folder for trial in unfinished(self.trials(folder))}
-        return [
-            kind
-            for kind in self.kinds
-            if not any(folder / f"{kind}-seed-{n}" in left for n in range(self.plan.seeds))
-        ]
+        seeds = range(self.plan.seeds)
+        return self.finished(folder, {k: [f"{k}-seed-{n}" for n in seeds] for k in self.kinds})
 
     # ------------------------------------------------------------------ what came of it
 

@@ -26,7 +26,6 @@ from indicial.lab.studies.study import (
     axes_of,
     bars,
     training,
-    unfinished,
 )
 from indicial.lab.trials import Result, Trial
 from indicial.training.run import Run
@@ -131,24 +130,18 @@ class Shaping(Study):
 
     # ------------------------------------------------------------------ what came of it
 
-    def finished(self, folder: Path) -> list[Setting]:
-        """Those of which all seeds are finished."""
-        left = {trial.folder for trial in unfinished(self.trials(folder))}
-        return [
-            setting
-            for setting in self.settings
-            if not any(folder / name in left for name in self._names(setting))
-        ]
+    def _done(self, folder: Path) -> list[Setting]:
+        return self.finished(folder, {setting: self._names(setting) for setting in self.settings})
 
     def _names(self, setting: Setting) -> list[str]:
         return [f"{setting.folder}-seed-{seed}" for seed in range(self.plan.seeds)]
 
     def enough(self, folder: Path) -> bool:
-        done = self.finished(folder)
+        done = self._done(folder)
         return len(done) > 1 and done[0].term == ALONE
 
     def find(self, place: Place, say: Say) -> Findings:
-        settings = self.finished(place.folder)
+        settings = self._done(place.folder)
         for name in [name for setting in settings for name in self._names(setting)]:
             if name not in place.kept:
                 say(f"looking at the heads of {name}")

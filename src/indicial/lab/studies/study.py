@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 from statistics import fmean, linear_regression
 from textwrap import fill, wrap
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from rich.console import Console
 
@@ -126,6 +126,7 @@ FILE = "study.json"
 FORMAT = 1
 
 Say = Callable[[str], None]
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True)
@@ -166,6 +167,11 @@ class Study:
     def trials(self, folder: Path) -> list[Trial]:
         """The trainings that it needs; there may be none."""
         return []
+
+    def finished(self, folder: Path, names: Mapping[Key, Sequence[str]]) -> list[Key]:
+        """Those of which all runs are finished, by the names of their folders."""
+        left = {trial.folder for trial in unfinished(self.trials(folder))}
+        return [k for k, runs in names.items() if not any(folder / run in left for run in runs)]
 
     def enough(self, folder: Path) -> bool:
         """Whether the trainings that are finished say something already."""
