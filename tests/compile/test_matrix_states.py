@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from agreeing import Given, Ways, close, mixed, recurrences
 from test_kernels_lengths import Ragged
 
+import indicial
 from indicial.compile.native import toolchain
 from indicial.compile.native.routine import Tiled
 from indicial.program.program import Program
@@ -275,3 +279,46 @@ def test_steps_of_a_decoder() -> None:
     for t in range(5):
         state, found = module.step(state, **{n: v[:, t] for n, v in given.items()})
         torch.testing.assert_close(found["h"], whole[:, t])
+
+
+EVEN = """
+input x[t,j]
+S[t,i,j] = 0.9 S[t-1,i,j] + x[t,i] x[t,j]
+h[t,j] = σ(x[t,j]) (Σ_i x[t,i] S[t,i,j]) / (1 + x[t,j]^2)
+"""
+
+
+def test_steps_that_need_no_others_are_divided_over_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One member of many steps, two threads: the same as a member of two."""
+    texts: list[str] = []
+    monkeypatch.setattr(toolchain, "load", _noting(toolchain.load, texts))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        program = indicial.load(EVEN)
+        module = program.compile(sizes={"J": 3}, dtype=torch.float64)
+        x = torch.randn(1, 100, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+        found = []
+        for own in (x, x.repeat(2, 1, 1)):
+            own.requires_grad_()
+            h = module(x=own)["h"]
+            h.pow(2).sum().backward()
+            found.append((h[0].detach(), own.grad[0]))  # type: ignore[index]
+    finally:
+        torch.set_num_threads(threads)
+    assert any("KERNEL_OF" in text for text in texts)
+    np.testing.assert_allclose(
+        found[0][0], program.interpret({"x": x[0].detach().numpy()}, {})["h"]
+    )
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def _noting(load: Callable[..., Any], texts: list[str]) -> Callable[..., Any]:
+    def noted(text: str, *given: Any, **more: Any) -> Any:
+        texts.append(text)
+        return load(text, *given, **more)
+
+    return noted

@@ -25,6 +25,8 @@ struct call {
 
 /* Members of which all that a loop of one step computes stays in the cache. */
 enum { SOME = 48 };
+/* Steps that are worth a thread, where each can be computed without the others. */
+enum { STEPS = 32 };
 
 static inline long least(long a, long b) { return a < b ? a : b; }
 static inline long padded(long n) { return (n + 15) / 16 * 16; }
@@ -57,10 +59,17 @@ static inline void pack_share(const struct call *call, real *packed, const real 
     call->products->pack(packed + first * k, b + first * column, k, last - first, row, column);
 }
 
+static inline __attribute__((unused)) long members_of(const struct call *call) {
+  return call->members;
+}
+
 /* `pack` puts the weights into order, `part` takes some members through all steps. Who calls often
    with the same weights packs them once, and calls `run_packed`. Threads divide the members; where
    there is only one, the columns of its products. */
-#define KERNEL(weights, pack, part)                                                                \
+#define KERNEL(weights, pack, part) KERNEL_OF(members_of, 1, weights, pack, part)
+
+/* The same, where other than members can be divided: `units` in all, `share` of them at least. */
+#define KERNEL_OF(units, share, weights, pack, part)                                               \
   struct job {                                                                                     \
     const struct call *call;                                                                       \
     const real *w;                                                                                 \
@@ -69,7 +78,7 @@ static inline void pack_share(const struct call *call, real *packed, const real 
   static void run_part(void *data, int number, int parts) {                                        \
     const struct job *job = data;                                                                  \
     long first, last;                                                                              \
-    part_range(job->call->members, 1, number, parts, &first, &last);                               \
+    part_range(units(job->call), share, number, parts, &first, &last);                             \
     if (first < last) part(job->call, job->w, first, last);                                        \
   }                                                                                                \
   static void run_team(void *data, int number, int parts) {                                        \
@@ -81,14 +90,14 @@ static inline void pack_share(const struct call *call, real *packed, const real 
     struct call call = *job->call;                                                                 \
     call.team = &job->team;                                                                        \
     team_begin(call.team, call.products, parts);                                                   \
-    part(&call, job->w, 0, 1);                                                                     \
+    part(&call, job->w, 0, units(&call));                                                          \
     team_end(call.team);                                                                           \
   }                                                                                                \
-  static void run_all(const struct call *call, const void *w, long share) {                        \
+  static void run_all(const struct call *call, const void *w, long worth) {                        \
     struct job job = {call, w};                                                                    \
-    const int most = call->members < 64 ? (int)call->members : 64;                                 \
+    const int most = (int)least((units(call) + share - 1) / share, 64);                            \
     if (most == 1)                                                                                 \
-      threads_run(call->threads, team_parts(weights(call), share), run_team, &job);                \
+      threads_run(call->threads, team_parts(weights(call), worth), run_team, &job);                \
     else                                                                                           \
       threads_run(call->threads, most, run_part, &job);                                            \
   }                                                                                                \

@@ -160,6 +160,8 @@ class Kernel:
 
     def in_rows(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
         """The tensor itself, if what follows its first axis has no gaps; else a copy."""
+        if tensor.is_contiguous():
+            return tensor
         if name in self.gapless or tensor.dim() < 3 or tensor.numel() == 0:
             return tensor.contiguous()
         within = 1

@@ -60,11 +60,21 @@ def write(plan: KernelPlan) -> str:
     if len(plan.body.parts) > 1 and plan.inner_starts():
         raise Unsupported("a loop with a loop inside starts inside its range")
     write_starts(w)
-    with w.block(_each(w, "v", plan)):
+    even = plan.is_even()
+    first, extent = w.c(plan.lower), w.c(plan.extent)
+    steps = f"for (long v = {first} + from; v < {first} + to; v++)" if even else _each(w, "v", plan)
+    with w.block(steps):
         for stage in plan.stages:
             _write_stage(w, stage)
     head = [f"typedef {plan.real} real;", '#include "kernel.h"']
-    return "\n".join([*head, "", *_pack(w), "", *_part(w), "", "KERNEL(weights, pack, part)", ""])
+    text = [*head, "", *_pack(w), "", *_part(w, even), ""]
+    if even:
+        text += ["static long units(const struct call *call) {", *size_declarations(w.sizes)]
+        text += [f"  return call->members * {extent};", "}", ""]
+    kernel = (
+        "KERNEL_OF(units, STEPS, weights, pack, part)" if even else "KERNEL(weights, pack, part)"
+    )
+    return "\n".join([*text, kernel, ""])
 
 
 def _each(w: Writer, name: str, loop: KernelPlan | Loop) -> str:
@@ -119,15 +129,15 @@ def _pack(w: Writer) -> list[str]:
     ]
 
 
-def _part(w: Writer) -> list[str]:
+def _part(w: Writer, even: bool) -> list[str]:
     """Some members, step by step; one after the other where no product wants them together.
 
     Then what a step reads follows what the one before it has read. Of a loop of one step so many at a
-    time that what they compute stays in the cache.
+    time that what they compute stays in the cache. Steps that are `even` are divided like members.
     """
     vectors = any(map(w.body.inner_indices, w.body.statements))
     once = w.plan.extent.number == 1
-    most = "" if w.packed and not once else "SOME" if once else "1" if vectors else ""
+    most = "" if w.packed and not once else "SOME" if once else "1" if vectors or even else ""
     names = "begin, long end" if most else "first, long last"
     count = "last - first" if not most else "1" if most == "1" else "least(SOME, end - begin)"
     lines = [
@@ -148,7 +158,15 @@ def _part(w: Writer) -> list[str]:
     for name, k, n, count in w.packed:
         size = times(f"packed_size(call, {k}, {n})", count)
         lines += [f"  const real *{name} = w;", f"  w += {size};"]
-    if most:
+    if even:
+        steps = w.c(w.plan.extent)
+        lines += [
+            "  for (long unit = begin, count; unit < end; unit += count) {",
+            f"  const long first = unit / {steps}, last = first + 1, from = unit % {steps};",
+            f"  count = least({steps} - from, end - unit);",
+            "  const long to = from + count;",
+        ]
+    elif most:
         lines += [f"  for (long first = begin, last; first < end; first += {most}) {{"]
         lines += [f"  last = least(first + {most}, end);"]
         lines += ["  const long members = last - first; (void)members;"] if once else []

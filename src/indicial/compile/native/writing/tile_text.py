@@ -121,13 +121,15 @@ class _Text(TileSteps):
             self.some_rows(f"({count})", way, sweeps)
             return
         rows = max(1, TILE // self.vectors)
+        known = self.tile.ranges[self.tile.row][1].substitute(dict(self.sizes.fixed)).number
+        rest = int(known or 0) % rows or 1
         with self.block(f"for (long i0 = 0; i0 < {count}; )"):
             with self.block(f"if (i0 + {rows} <= {count})"):
                 self.some_rows(str(rows), way, sweeps)
                 self.line(f"i0 += {rows};")
-            with self.block("else"):
-                self.some_rows("1", way, sweeps)
-                self.line("i0 += 1;")
+            with self.block("else"):  # all that remain where it is known how many, or one by one
+                self.some_rows(str(rest), way, sweeps)
+                self.line(f"i0 += {rest};")
 
     def some_rows(self, rows: str, way: Callable[[], None], sweeps: Sequence[Sweep]) -> None:
         self.rows = rows

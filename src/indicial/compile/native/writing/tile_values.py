@@ -22,7 +22,7 @@ from indicial.program.moving import moved
 from indicial.program.sizes import Size
 
 ROW, VEC = 1, 2
-TILE = 16
+TILE = 24
 """How many vectors of one state a tile has."""
 NOTHING = "nothing"
 """The memory of zeros that is read beyond the steps."""

@@ -39,7 +39,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from indicial.compile.native.body import Body, Starts, begun_with, is_inside
-from indicial.compile.native.stages import Fused, Matmul, Stage, flat
+from indicial.compile.native.stages import Fused, Matmul, Single, Stage, flat
 from indicial.compile.native.writing.c import CSizes, Lines
 from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import Affine, Index, Read, Statement, Tensor
@@ -75,6 +75,13 @@ class KernelPlan:
     real: str
     constants: Mapping[str, float] = field(default_factory=dict)
     within: Mapping[str, Within] = field(default_factory=dict)
+
+    def is_even(self) -> bool:
+        """Whether each of several steps can be computed without the others, and has no products."""
+        plain = all(isinstance(stage, Fused | Single) for stage in self.stages)
+        whole = not self.starts and not self.sizes.ragged and self.extent.number is None
+        reads = (r for s in self.body.statements for r in s.reads() if r.tensor in self.body.axes)
+        return plain and whole and all(map(self.body.is_now, reads))
 
     def is_stored(self, name: str, group: Sequence[Statement]) -> bool:
         """Whether anybody but this group reads a tensor, so that it must be in memory."""
