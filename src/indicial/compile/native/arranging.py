@@ -17,6 +17,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from indicial.compile.emit.running import Source
 from indicial.compile.emit.source import emit
@@ -47,6 +48,14 @@ from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code, Read, Statement, Tensor, index_at
 from indicial.program.rewrite import tensors_read
 from indicial.program.sizes import Size
+
+Join = Callable[[Code, Plan], Plan]
+"""A plan → the same with loops that walk together as one."""
+
+
+def _apart(code: Code, plan: Plan) -> Plan:
+    """Every loop alone."""
+    return plan
 
 
 @dataclass(frozen=True)
@@ -157,7 +166,7 @@ def arranged(
     tiles: bool = False,
     zeros: Collection[str] = (),
     walk: tuple[Size, Size] | None = None,
-    join: Callable[[Plan], Plan] | None = None,
+    join: Join | None = None,
 ) -> Routine:
     """The wanted tensors of a program in normal form, from its inputs and parameters.
 
@@ -178,24 +187,24 @@ def arranged(
         raise Unsupported("a sum over all members is read by one of them")
     plan = schedule(code, [n for n in want if n not in copies])
 
-    def parts(plan: Plan, identity: str = identity) -> list[Part]:
+    def parts(plan: Plan, identity: str, join: Join) -> list[Part]:
         arrangement = _Arrangement(code, want, sums, ragged, identity, zeros)
-        return list(arrangement.tiled(plan) if tiles else arrangement.parts(plan))
+        return arrangement.tiled(plan, join) if tiles else arrangement.parts(join(code, plan))
 
-    together = join(plan) if join else plan if tiles else fused(code, plan, walk, sums)
+    own = join or partial(fused, walk=walk, apart=sums)
     try:
-        made = parts(together)
+        made = parts(plan, identity, own)
     except Unsupported:
-        if join or together is plan:
+        if join:
             raise
-        made = parts(plan)
-        together = plan
+        own = _apart
+        made = parts(plan, identity, own)
     routine = Routine(tuple(want), copies, _fixed(code, plan), made)
-    found = None if tiles else _inside(code, want, together, made)
+    found = None if tiles else _inside(code, want, own(code, plan), made)
     if found is not None:
         wider, routine.inside = found
         try:
-            routine.inside.parts += parts(wider, f"{identity} inside")
+            routine.inside.parts += parts(wider, f"{identity} inside", _apart)
         except Unsupported:
             routine.inside = None
     return routine
@@ -273,24 +282,20 @@ class _Arrangement:
         self.same = frozenset(code.tensors.keys() - varying(code, ragged))
 
     def parts(self, plan: Plan) -> list[Part]:
-        return self._arranged(list(self._parts(plan)))
+        return self._arranged(list(self._parts(plan, [])))
 
-    def tiled(self, plan: Plan) -> Iterable[Part]:
-        """What PyTorch computes first, the kernels, and what it makes of their results."""
+    def tiled(self, plan: Plan, join: Join) -> list[Part]:
+        """What is computed before the kernels of tiles, these, and what is made of their results."""
         rest = [n for n in self.want if n in {s.target for s in self.code.statements}]
         found = tiling(self.code, plan, rest)
-        every = [n for tile in found.tiles for n in tile.outputs]
+        items = [i for t in found.tiles for w in t.sweeps for i in w.items]
+        inside = [body for i in items for body in (i.body, i.scale)]
+        inside += [b for t in found.tiles for b in t.starts.values()]
+        inside += [i.body for t in found.tiles for i in t.finals]
+        read = {n.tensor for body in inside for n in body.every(Read)}
+        read |= tensors_read(found.after)
         known: list[str] = []
-        later = {*self.want, *tensors_read(found.after)}
-        if found.before:
-            items = [i for t in found.tiles for w in t.sweeps for i in w.items]
-            inside = [body for i in items for body in (i.body, i.scale)]
-            inside += [b for t in found.tiles for b in t.starts.values()]
-            inside += [i.body for t in found.tiles for i in t.finals]
-            read = {n.tensor for body in inside for n in body.every(Read)}
-            new = dict.fromkeys(s.target for s in found.before)
-            known += [n for n in new if n in later | read]
-            yield self._stretch(list(found.before), tuple(known), ())
+        parts = list(self._parts(join(self.code, _as_plan(found.before)), known, read))
         for number, tile in enumerate(found.tiles):
             shapes = {n: tuple(a.extent for a in self.code.tensors[n].axes) for n in tile.outputs}
             across = frozenset(n for n in tile.outputs if tile.vec not in tile.item(n).left)
@@ -298,13 +303,14 @@ class _Arrangement:
             summed = self.summed & shapes.keys()
             part = Tiled(self.name(), packed, self.same, shapes, across, tile.whole, summed)
             part.build("float", {}, frozenset())  # tells now if it cannot be done
-            yield part
-        known += every
-        if found.after:
-            new = dict.fromkeys(s.target for s in found.after)
-            yield self._stretch(list(found.after), tuple(n for n in new if n in later), known)
+            parts.append(part)
+            known += tile.outputs
+        self.code = found.code
+        parts += self._parts(join(self.code, _as_plan(found.after)), known)
+        return self._arranged(parts)
 
-    def _parts(self, plan: Plan) -> Iterable[Part]:
+    def _parts(self, plan: Plan, known: list[str], read: Collection[str] = ()) -> Iterable[Part]:
+        """The parts of a plan, after which what they made is `known`; others read some of that."""
         groups: list[list[Statement] | Loop] = []
         for step in plan.steps:
             if isinstance(step, Loop):
@@ -317,14 +323,13 @@ class _Arrangement:
                 groups.append([step.statement])
         beside = [s for g in groups if isinstance(g, Loop) for s in self._absorbed(g)]
         absorbed = {s.number for s in beside}
-        known: list[str] = []
         for number, group in enumerate(groups):
             later = [
                 s
                 for g in groups[number + 1 :]
                 for s in (g.statements() if isinstance(g, Loop) else g)
             ]
-            needed = {*self.want, *tensors_read([*later, *beside])}
+            needed = {*self.want, *read, *tensors_read([*later, *beside])}
             if isinstance(group, Loop):
                 keep = tuple(n for n in group.axes if n in needed)
                 part = self._native(group, keep)
@@ -422,6 +427,10 @@ class _Arrangement:
         zeros = frozenset(n for n in roles if n in self.zeros)
         summed = self.summed & set(made)
         return Stretch(self.name(), Packed(code), roles, made, summed, others, zeros)
+
+
+def _as_plan(statements: Sequence[Statement]) -> Plan:
+    return Plan(tuple(map(Run, statements)))
 
 
 def _copied(tensor: Tensor, source: str) -> Statement:

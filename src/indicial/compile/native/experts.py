@@ -136,7 +136,7 @@ def _routine(code: Code, want: Sequence[str], summed: Sequence[str], identity: s
     """All that differs from place to place in one loop of one step; weights before, their gradients after."""
     differing = varying(code).difference(summed)
 
-    def join(plan: Plan) -> Plan:
+    def join(_: Code, plan: Plan) -> Plan:
         if not all(isinstance(step, Run) for step in plan.steps):
             raise Unsupported("a loop for each place")
         own = [s for s in plan.steps if isinstance(s, Run) and s.statement.target in differing]

@@ -28,8 +28,10 @@ from indicial.program.rewrite import reached, tensors_read, with_reads
 
 @dataclass(frozen=True)
 class Tiling:
-    """A whole program: what PyTorch computes before, the kernels, and what it computes after."""
+    """A whole program: what is computed before, the kernels of its tiles, and what is computed after."""
 
+    code: ir.Code
+    """The program, in which a sum that says the same as another reads that."""
     before: tuple[ir.Statement, ...]
     tiles: tuple[Tile, ...]
     after: tuple[ir.Statement, ...]
@@ -84,7 +86,7 @@ class _Analysis:
             raise Unsupported("the state itself is wanted")
         for statement in [*self.after]:
             self.take_multiple(statement)
-        return Tiling(tuple(self.before), tuple(self.tiles()), tuple(self.after))
+        return Tiling(self.code, tuple(self.before), tuple(self.tiles()), tuple(self.after))
 
     def find_states(self) -> None:
         for loop in self.plan.steps:
@@ -163,7 +165,10 @@ class _Analysis:
             return self.add_final(statement, left, body)
         item = Item(kind, name, left, body, scale)
         if kind == "sum" and loop is None and (other := self.equal(item)) is not None:
-            self.after.append(replace(statement, body=ir.Read(other.target, statement.left)))
+            copy = replace(statement, body=ir.Read(other.target, statement.left))
+            every = (copy if s is statement else s for s in self.code.statements)
+            self.code = replace(self.code, statements=tuple(every))
+            self.after.append(copy)
             late.add(name)
             return True
         self.roles[name] = left
