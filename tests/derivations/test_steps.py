@@ -293,6 +293,33 @@ def test_a_slip_is_an_error_with_its_counterexample(text: str, check: Any) -> No
     assert " is not " in found[0].text and found[0].details[0].startswith("with ")
 
 
+GRADIENTS = (
+    ("J(w) = \\frac12 \\| X w - y \\|^2", r"\nabla_w J = X^T (X w - y)", r"\nabla_w J = X^T (y - X w)"),
+    (r"f(x) = a^T x + \frac12 x^T x", r"\nabla f(x) = a + x", r"\nabla f(x) = a - x"),
+    (r"J = (X w)^T (X w)", r"\frac{\partial J}{\partial w} = 2 X^T X w", r"\frac{\partial J}{\partial w} = X^T X w"),
+    (
+        r"h_t = \tanh(W h_{t-1} + U x_t)",
+        r"\frac{\partial h_t}{\partial h_{t-1}} = \operatorname{diag}(1 - h_t^2) W",
+        r"\frac{\partial h_t}{\partial h_{t-1}} = \operatorname{diag}(1 + h_t^2) W",
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "right", "wrong"), GRADIENTS)
+def test_gradients_are_checked_by_what_is_defined_above(
+    given: str, right: str, wrong: str, check: Any
+) -> None:
+    """With the T of most texts, and the ∇ of a function at its argument."""
+    assert not [m for m in check(f"$${given}$$\n\n$${right}$$") if m.severity == "error"]
+    said = [m for m in check(f"$${given}$$\n\n$${wrong}$$") if m.severity == "error"]
+    assert [m.code for m in said] == ["step"]
+
+
+def test_a_slope_that_a_program_tries_as_well_is_told_once(check: Any) -> None:
+    said = check(r"$$\frac{\partial}{\partial x} \ln(1 + x^2) = \frac{x}{1 + x^2}$$")
+    assert [m.severity for m in said] == ["error"]
+
+
 def test_a_condition_is_named_and_looked_for_in_the_text(check: Any) -> None:
     step = r"$$\frac{\partial}{\partial x} x^\top A x = 2 A x$$"
     (said,) = check("Let A be symmetric. " + step)
@@ -308,7 +335,7 @@ def test_a_condition_is_named_and_looked_for_in_the_text(check: Any) -> None:
     ("text", "reason"),
     [
         (r"$$\frac{\partial L}{\partial z} = p - y$$", "nothing here says what L is"),
-        (r"$$\frac{\partial (a x + b)}{\partial x} = c$$", "a, c stand on one side only"),
+        (r"$$\frac{\partial (a^\top x)}{\partial x} = c$$", "a, c stand on one side only"),
         (r"$$\mathbb{E}[x + y] = \mathbb{E}[x] + \mathbb{E}[y] = 0$$", "it holds an expectation"),
     ],
 )

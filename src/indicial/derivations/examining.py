@@ -45,6 +45,7 @@ from indicial.notation.reasoning import Clause, Limit
 from indicial.notation.syntax import Call, Equation, Index, Name, Number, Statement, ids
 from indicial.program.names.uses import BUILT_IN
 from indicial.program.sections import Block
+from indicial.program.vectors.regular import transposed
 from indicial.program.vectors.spelling import softmaxes
 from indicial.program.vectors.unwritten import reaching
 
@@ -188,6 +189,7 @@ BACK = 8
 
 def examine(blocks: Sequence[Block]) -> list[Finding]:
     """What came of every step of the prose of a document."""
+    blocks = _turned(blocks)
     findings: list[Finding] = []
     known: Known = {}
     before: list[Statement] = []
@@ -219,6 +221,15 @@ def _stated(block: Block) -> list[Statement]:
     """The statements of a display, one for each chain, with sums that go on as far as they are meant to."""
     found = softmaxes(joined(block.statements))
     return found if block.strict else list(map(reaching, found))
+
+
+def _turned(blocks: Sequence[Block]) -> list[Block]:
+    """The displays with `X^T` as the transpose that it is in most of them."""
+    turned = iter(transposed([s for b in blocks if not b.strict for s in b.statements]))
+    return [
+        b if b.strict else replace(b, statements=[next(turned) for _ in b.statements])
+        for b in blocks
+    ]
 
 
 def _is_definition(equation: Equation) -> bool:

@@ -116,7 +116,9 @@ class Derivations:
     def _wrong(self, span: Span) -> bool:
         """Whether an equation is wrong in another way, which comes first."""
         return any(
-            m.severity == "error" and m.code not in STEPS and _overlap(m.span, span)
+            (m.severity == "error" or m.code == "usual-form")
+            and m.code not in STEPS
+            and _overlap(m.span, span)
             for program in self._programs
             for m in program.judged()
         )

@@ -2,6 +2,7 @@ r"""The ways of writing a derivative → one node for all of them.
 
     \frac{\partial L}{\partial W}           Derivative(L, W)
     \partial L / \partial W,  \nabla_W L    the same
+    \nabla f(x)                            Derivative(f(x), x)
     \frac{d}{dx} x^2                        Derivative(x^2, x): the operator takes what follows it
     \frac{\partial l}{T \partial o}         1/T Derivative(l, o)
 
@@ -16,6 +17,7 @@ from indicial.notation import syntax as s
 from indicial.notation.node import kept
 
 SIGNS = ("∂", "d")
+NABLA = s.Name("∇")
 WHOLE, FIRST = "whole", "first"
 """How far an operator reaches."""
 
@@ -65,6 +67,9 @@ def _product(factors: list[s.Expression], reach: str) -> list[s.Expression]:
             above = _taken(factors, reach)
             below = factor.sub[0]
             made.append(s.Derivative(above, below, span=factor.span.to(above.span)))
+        elif factor == NABLA and factors and (by := _argument(factors[0])) is not None:
+            call = factors.pop(0)
+            made.append(s.Derivative(call, by, span=factor.span.to(call.span)))
         else:
             made.append(factor)
     return made
@@ -123,6 +128,14 @@ def _operator(factor: s.Expression) -> bool:
         and len(factor.sub) == 1
         and not factor.sup
     )
+
+
+def _argument(call: s.Expression) -> s.Name | None:
+    """The x of `∇f(x)`."""
+    match call:
+        case s.Call(arguments=(s.Name() as by,), given=None):
+            return by
+    return None
 
 
 def _taken(behind: list[s.Expression], reach: str) -> s.Expression:

@@ -51,7 +51,7 @@ def by_rules(slope: s.Derivative, depending: Set[s.Name]) -> s.Expression | None
         found = _Rules(by, depending).of(inside)
     except Unknown:
         return None
-    made = _placed(s.inner(found or s.Number("0")), slope)
+    made = replace(_placed(s.inner(found or s.Number("0")), slope), span=slope.span)
     return s.Group(made, span=slope.span)
 
 

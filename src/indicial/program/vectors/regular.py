@@ -79,6 +79,7 @@ def lists(statements: list[s.Statement]) -> list[s.Statement]:
 
 def transposed(statements: list[s.Statement]) -> list[s.Statement]:
     """`x^T` is `x^⊤`: where T is nothing else, and beside something that it can be multiplied by; `X'X` too."""
+    top = s.Name("T")
     scripts: set[int] = set()
     beside: set[int] = set()
     bracketed: set[s.Expression] = set()
@@ -87,11 +88,12 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
             scripts.update(id(script) for script in node.sup)
         elif isinstance(node, s.Product):
             beside.update(map(id, node.factors))
+        elif isinstance(node, s.Call) and _turned_factor(node, top):
+            continue
         elif isinstance(node, s.Index | s.Call) and not holds_vectors(node):
             bracketed.add(node.base if isinstance(node, s.Index) else node.function)
     times = [n for n in s.every(statements, s.Name) if n.base in ("T", "t")]
     free = all(id(name) in scripts for name in times)
-    top = s.Name("T")
     primed = _primes_transpose(statements)
 
     def is_turned(name: s.Name) -> bool:
