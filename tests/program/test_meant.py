@@ -1247,6 +1247,7 @@ OUTSIDE: dict[str, tuple[str, str]] = {
         r"\delta^{(L)} = \frac{\partial E}{\partial \mathbf z^{(L)}}", "a part of its display",
     ),
     "continuous time": (r"\frac{dx}{dt} = y", "derivatives"),
+    "a flow along a gradient": (r"\dot W = -\frac{\partial L}{\partial W}", "derivatives"),
     "an index on one side": (r"\hat\mu_i = \frac{1}{n} \sum_{j=1}^n r_j", "may be an index"),
     "a capital as a number": (r"M(t) = M_0 \cdot e^{-t/\tau}", "no reading of it is likely"),
     "a transpose that is missing": (

@@ -117,7 +117,8 @@ def _changes(equation: s.Equation) -> bool:
     plain = replace(name, primes=0, accents=())
     itself = replace(left, function=plain) if isinstance(left, s.Call) else plain
     marked = isinstance(left, s.Call) or not name.primes  # `h' = W h` is the next h
-    return marked and any(itself in side.walk() for side in equation.sides[1:])
+    ends = {end for n in s.every(equation.sides[1:], s.Name) for end in n.ends}  # `-∂L/∂W`
+    return marked and (itself in ends or any(itself in side.walk() for side in equation.sides[1:]))
 
 
 def _of_sizes(equation: s.Equation, outline: Outline) -> bool:
