@@ -15,7 +15,7 @@ import ctypes
 import functools
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -24,7 +24,6 @@ from indicial.compile.emit.doubling import Alone
 from indicial.compile.emit.quick import again, plainly
 from indicial.compile.ground.stored import Packed, stored
 from indicial.compile.native import toolchain
-from indicial.compile.native.arranging import arranged
 from indicial.compile.native.projections import Outer
 from indicial.compile.native.routine import (
     REALS,
@@ -35,15 +34,9 @@ from indicial.compile.native.routine import (
     Values,
     row,
 )
-from indicial.compile.native.step import as_loop, one_step
-from indicial.compile.passes.adjoint import Adjoint, adjoint
-from indicial.compile.passes.normal import normal
-from indicial.compile.passes.scan import Unsupported, varying
-from indicial.compile.passes.simplify import shared, split, without_nothing
-from indicial.compile.schedule.plan import Plan, Run
+from indicial.compile.passes.scan import Unsupported
 from indicial.compile.schedule.schedule import ScheduleError
 from indicial.program.ir import Code
-from indicial.program.verify import verified
 
 Tensor = torch.Tensor
 
@@ -74,12 +67,24 @@ class Experts:
         """The routine of some arguments' gradients."""
         if needed not in self._backward:
             asked = ("experts", self.key, needed)
-            self._backward[needed] = stored(asked, lambda: _backward(self, needed))
+            self._backward[needed] = stored(asked, functools.partial(_backward, self, needed))
         return self._backward[needed]
 
     def shape(self, name: str, sizes: Mapping[str, int]) -> list[int]:
         axes = self.packed.value.tensors[name].axes
         return [axis.extent.value(sizes) for axis in axes]
+
+
+def _made(rows: Alone, key: str) -> Experts:
+    from indicial.compile.native.deriving_experts import made  # only where nothing is stored
+
+    return made(rows, key)
+
+
+def _backward(own: Experts, needed: tuple[str, ...]) -> Routine:
+    from indicial.compile.native.deriving_experts import backward
+
+    return backward(own, needed)
 
 
 @functools.lru_cache(maxsize=64)
@@ -89,63 +94,9 @@ def experts(rows: Alone) -> Experts | None:
     key = hashlib.sha256(facts.encode()).hexdigest()[:16]
     try:
         toolchain.find_compiler()
-        return stored(("experts", key), lambda: _made(rows, key))
+        return stored(("experts", key), functools.partial(_made, rows, key))
     except (Unsupported, ScheduleError, toolchain.NativeError):
         return None
-
-
-def _made(rows: Alone, key: str) -> Experts:
-    plain = verified(shared(verified(normal(rows.code))))
-    code, _ = one_step(plain, varying(plain))
-    (output,) = rows.outputs
-    back = _adjoint(code, output, rows.arguments)
-    kept = (output, *(name for name in back.saved if name != output))
-    if not varying(code).issuperset(kept):
-        raise Unsupported("something of the weights alone is kept")
-    if output not in back.given:
-        raise Unsupported("nothing that is given changes it")
-    made = Experts(
-        key, Packed(code), rows.arguments, output, rows.same, kept,
-        {n: bar for n, bar in back.names.items() if n in rows.arguments},
-        back.given[output], _routine(code, kept, (), f"{key} forward"),
-    )  # fmt: skip
-    made.backward(tuple(n for n in made.arguments if n in made.bars))  # tells now if there is none
-    return made
-
-
-def _adjoint(code: Code, output: str, arguments: Sequence[str]) -> Adjoint:
-    wanted = [n for n in arguments if code.tensors[n].values is None]
-    return adjoint(code, [output], wanted)
-
-
-def _backward(own: Experts, needed: tuple[str, ...]) -> Routine:
-    code = own.packed.value
-    back = _adjoint(code, own.output, own.arguments)
-    tensors = dict(back.code.tensors)
-    tensors |= {name: replace(tensors[name], role="input") for name in own.kept}
-    there = {s.target for s in back.statements}
-    known = {n: t for n, t in tensors.items() if t.role != "defined" or n in there}
-    alone = replace(back.code, tensors=known, statements=back.statements)
-    code = verified(split(shared(normal(without_nothing(alone)))))
-    summed = [own.bars[n] for n in needed if n in own.same]
-    names = ",".join(needed)
-    return _routine(code, [own.bars[n] for n in needed], summed, f"{own.key} backward {names}")
-
-
-def _routine(code: Code, want: Sequence[str], summed: Sequence[str], identity: str) -> Routine:
-    """All that differs from place to place in one loop of one step; weights before, their gradients after."""
-    differing = varying(code).difference(summed)
-
-    def join(_: Code, plan: Plan) -> Plan:
-        if not all(isinstance(step, Run) for step in plan.steps):
-            raise Unsupported("a loop for each place")
-        own = [s for s in plan.steps if isinstance(s, Run) and s.statement.target in differing]
-        rest = [s for s in plan.steps if s not in own]
-        before = [s for s in rest if isinstance(s, Run) and s.statement.target not in summed]
-        after = [s for s in rest if s not in before]
-        return Plan((*before, as_loop(own), *after) if own else plan.steps)
-
-    return arranged(code, want, summed, identity=identity, join=join)
 
 
 def together(
