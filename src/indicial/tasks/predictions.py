@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 
 from indicial.compile.module.module import ProgramModule
@@ -150,8 +151,6 @@ def surprise_of(token: str) -> str:
 
 def sharing(module: ProgramModule, code: Code) -> ProgramModule:
     """A module of other equations about the same parameters, which it shares."""
-    from indicial.compile.module.module import ProgramModule
-
     sizes = {n: v for n, v in module.sizes.known.items() if n in code.sizes}
     part = ProgramModule(code, sizes, title=module.title, device="meta")
     share(module, part)
@@ -237,8 +236,6 @@ class Probe:
 
 def probe(program: Program) -> Probe:
     """Runs the equations as the interpreter reads them, at the smallest sizes that tell."""
-    import numpy as np
-
     code = program.code
     found = prediction(code)
     if found is None:

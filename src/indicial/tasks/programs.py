@@ -57,7 +57,6 @@ class Trainable:
     task: str
     """`language`, `blank`, or `columns` for programs that read more than one text."""
     sizes: dict[str, int] = field(default_factory=dict)
-    constants: dict[str, str | float] = field(default_factory=dict)
 
 
 def trainable(
@@ -92,7 +91,7 @@ def trainable(
             f"{program.title} predicts a word from later ones as well: it is not a language model. "
             "Train it with --task blank"
         )
-    return Trainable(program, task or own, program.sizes(sizes), constants)
+    return Trainable(program, task or own, program.sizes(sizes))
 
 
 def _check_once(what: Sequence[str | os.PathLike[str] | Program]) -> None:

@@ -259,18 +259,11 @@ def clip_by_norm(
     norm = norms.norm().item()
     if most is None or not math.isfinite(norm):
         return Clipped(norm, False)
-    if each:
-        factors = (most / norms).clamp(max=1.0)
-        too_long = bool((norms > most).any())
-        _scale(gradients, factors.tolist() if too_long else None)
-        return Clipped(norm, too_long)
-    _scale(gradients, [most / norm] * len(gradients) if norm > most else None)
-    return Clipped(norm, norm > most)
-
-
-def _scale(gradients: list[Tensor], factors: list[float] | None) -> None:
-    if factors is not None:
-        scale_(gradients, factors)
+    too_long = bool((norms > most).any()) if each else norm > most
+    if too_long:
+        each_own = (most / norms).clamp(max=1.0).tolist()
+        scale_(gradients, each_own if each else [most / norm] * len(gradients))
+    return Clipped(norm, too_long)
 
 
 def not_finite(
