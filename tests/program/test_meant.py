@@ -1095,6 +1095,11 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"∂p/∂z": 2, "p": 1},
         0,
     ),
+    "the slope of a function by its name": (
+        r"\frac{d\sigma}{dx} = \sigma(x) (1 - \sigma(x))",
+        {"∂σ/∂x": 0, "x": 0},
+        0,
+    ),
     "the slope of a function of a number": (r"\frac{dt}{dz} = 1 - t^2", {"∂t/∂z": 0, "t": 0}, 0),
     "matrices at a time in brackets": (
         r"h_t = A(t) h_{t-1} + B(t) x_t",

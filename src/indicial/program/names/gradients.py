@@ -319,4 +319,5 @@ def _own(slope: s.Derivative, side: s.Expression) -> bool:
     free = [n for n in side.every(s.Name) if id(n) not in apart]
     known = {n.stem for n in ends}
     plain = all((n.stem in known or n.base == "δ") and n.font != "bold" for n in free)
-    return plain and ends[0].stem in {n.stem for n in free}
+    at = {call.function.stem for call in side.every(s.Call) if call.arguments == (slope.below,)}
+    return plain and ends[0].stem in {n.stem for n in free} | at  # the σ of `σ(x) (1 - σ(x))`
