@@ -17,7 +17,7 @@ def test_adam_begins_at_one() -> None:
         one, two = v["β_1"], v["β_2"]
         m = second = θ = torch.tensor(0.0, dtype=torch.float64)
         found = []
-        for t, g in enumerate(v["g"], 1):
+        for t, g in enumerate(v["∂f/∂θ"], 1):
             m, second = one * m + (1 - one) * g, two * second + (1 - two) * g**2
             θ = θ - v["α"] * (m / (1 - one**t)) / ((second / (1 - two**t)).sqrt() + v["ε"])
             found.append(θ)

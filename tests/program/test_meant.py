@@ -26,15 +26,15 @@ def readings(folder: Path, *displays: str) -> list[Reading]:
 
 
 READ: dict[str, tuple[str, dict[str, int], int]] = {
-    "sums over the letters of the left, beside them": (
-        r"m_{ij} = \frac{(\sum_j x_{ij}) (\sum_i x_{ij})}{\sum_{i,j} x_{ij}}",
-        {"m": 2, "x": 2},
-        4,
-    ),
     "a normaliser with two letters of the left": (
         r"T_{ijpq} = \frac{\exp(Q_{ij} K_{pq})}{\sum_{p,q} \exp(Q_{ij} K_{pq})}",
         {"T": 4, "Q": 2, "K": 2},
         2,
+    ),
+    "sums over the letters of the left, beside them": (
+        r"m_{ij} = \frac{(\sum_j x_{ij}) (\sum_i x_{ij})}{\sum_{i,j} x_{ij}}",
+        {"m": 2, "x": 2},
+        4,
     ),
     "a place in round brackets that is summed beside it": (
         r"b_j(k) = \frac{\sum_{t=1}^{T-1} \xi_t(j, k)}{\sum_{t=1}^{T-1} \sum_k \xi_t(j, k)}",
@@ -668,11 +668,6 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
     "a probability by its number": (
         r"P(y_i) = \frac{e^{z_i}}{\sum_{j=1}^{C} e^{z_j}}",
         {"P": 1, "z": 1},
-        1,
-    ),
-    "a sum that binds a letter of the left side": (
-        r"\alpha_{ij} = \frac{\exp(e_{ij})}{\sum_j \exp(e_{ij})}",
-        {"α": 2, "e": 2},
         1,
     ),
     "a word below two factors": (
@@ -1320,6 +1315,30 @@ SLIPS = {
         "copied-label",
     ),
 }
+
+
+AGAIN: dict[str, tuple[str, dict[str, int], int]] = {
+    "a sum that binds a letter of the left side": (
+        r"\alpha_{ij} = \frac{\exp(e_{ij})}{\sum_j \exp(e_{ij})}",
+        {"α": 2, "e": 2},
+        1,
+    ),
+    "a word in a probability": (
+        r"P(f_i = v \mid f_{1:i-1}) = \frac{\exp(o_{i,v})}{\sum_{v=1}^V \exp(o_{i,v})}",
+        {"o": 2},
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", AGAIN)
+def test_a_sum_over_a_letter_of_the_left_is_read_and_told(case: str, tmp_path: Path) -> None:
+    """The Σ below has a letter of its own; whoever reads it has to guess that."""
+    display, axes, sums = AGAIN[case]
+    (found,) = readings(tmp_path, display)
+    assert [m.code for m in found.mistakes] == ["summed-again"]
+    assert axes.items() <= {name: max(counts) for name, counts in found.axes.items()}.items()
+    assert len(found.sums) == sums
 
 
 @pytest.mark.parametrize("case", SLIPS)

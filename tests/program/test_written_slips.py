@@ -276,7 +276,7 @@ SOUND = (
     r"L = -\sum_i y_i \log \hat y_i",
     r"z_i = \sum_j w_{ij} a_j + b_i",
     r"G_{i,j,n} = \sum_{m,k} K_{m,k,n} F_{i+m,j+k}",
-    r"\alpha_{ij} = \frac{\exp(e_{ij})}{\sum_j \exp(e_{ij})}",
+    r"m_{ij} = \frac{(\sum_j x_{ij}) (\sum_i x_{ij})}{\sum_{i,j} x_{ij}}",
     r"L = -\sum_i (y_i \log p_i + (1 - y_i) \log(1 - p_i))",
     r"L_i = \sum_j a_j + b_i",
     r"H_t = \sum_{i=1}^t \frac{1}{i}",

@@ -366,6 +366,9 @@ def _may_number(script: s.Expression, name: s.Name) -> bool:
         return True
     if script in name.sub and not name.base.isascii():
         return False  # the noise σ_n, the weight α_t of a class
+    pair = script in name.sub and len(inside.base) == 2  # `S_{jz}`
+    if pair and any(c in COUNTING for c in inside.base):
+        return True
     return len(inside.base) <= 3 and COUNTING.issuperset(inside.base)
 
 

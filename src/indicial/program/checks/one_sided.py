@@ -20,8 +20,8 @@ from indicial.notation.vocabulary import FUNCTIONS
 from indicial.program.names.letters import COUNTING, index_name, is_capital, shifted
 
 CODES = frozenset(
-    {"right-only", "left-summed", "sum-end", "idle-sum", "lost-letter", "lost-time", "bound-twice", "exchanged",
-     "backwards", "no-transpose", "halved"}
+    {"right-only", "left-summed", "summed-again", "sum-end", "idle-sum", "lost-letter", "lost-time",
+     "bound-twice", "exchanged", "backwards", "no-transpose", "halved"}
 )  # fmt: skip
 
 INDICES = frozenset("ijkmn")
@@ -33,6 +33,7 @@ def one_sided(equation: s.Equation) -> Iterator[Fault]:
     for rule in (
         _right_only,
         _left_summed,
+        _summed_again,
         _sum_end,
         _idle_sum,
         _lost_letter,
@@ -158,6 +159,25 @@ def _left_summed(equation: s.Equation) -> Iterator[Fault]:
                     hint="give one of them another letter",
                 )
                 return
+
+
+def _summed_again(equation: s.Equation) -> Iterator[Fault]:
+    """`p_v = exp(o_v) / Σ_v exp(o_v)`: the v of the left side stands above, and the sum below has a v of its own."""
+    left, *right = equation.sides
+    for fraction in s.every(right, s.Fraction):
+        if fraction.above.every(s.Reduction):
+            continue
+        above = {n: n.span for n in indexed(fraction.above)}
+        for reduction in sums(fraction.below):
+            shared = [n for n in indexed(reduction.body) if n in above]
+            for binder in binders(reduction):
+                same = [n for n in shared if binder.base in indices(n) or binder in n.sub]
+                if same and binder.bare and binder.base in letters(left):
+                    text = f"the sum runs over {binder.base}, which stands on the left as well"
+                    hint = "it is read as a letter of its own: write another one there"
+                    places = (binder.span, above[same[0]], left.span)
+                    yield warned("summed-again", text, *places, hint=hint)
+                    return
 
 
 def _sum_end(equation: s.Equation) -> Iterator[Fault]:

@@ -29,10 +29,13 @@ def lettered(statements: list[s.Statement], known: Collection[str] = ()) -> list
     letters: dict[s.Name, set[str]] = defaultdict(set)
     running: set[str] = {*known}
     for statement in statements:
-        for node in statement.every(s.Name, s.Reduction, s.Index):
+        for node in statement.every(s.Name, s.Reduction, s.Index, s.Call):
             places: tuple[s.Expression, ...] = ()
             if isinstance(node, s.Reduction):
                 places = node.under
+            elif isinstance(node, s.Call):  # the o and c of `p(o | c)` are values, as words are
+                places = (*node.arguments, *node.given) if node.given else ()
+                places = tuple(i for i in places if isinstance(i, s.Name) and is_lone(i))
             elif isinstance(node, s.Index):  # vectors in brackets, `[h_u, x_t]`, number nothing
                 places = tuple(i for i in node.items if all(n.bare for n in i.every(s.Name)))
             elif (
