@@ -151,6 +151,8 @@ KEPT = (
     "chapters",
     "online",
     "mixture",
+    "gathered",
+    "sealed",
 )
 """The sets whose displays stand in folders of the same names."""
 

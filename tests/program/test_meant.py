@@ -26,6 +26,16 @@ def readings(folder: Path, *displays: str) -> list[Reading]:
 
 
 READ: dict[str, tuple[str, dict[str, int], int]] = {
+    "numbers right behind letters": (
+        r"y = \tanh(w1 * x1 + w2 * x2)",
+        {"y": 0, "w_1": 0, "x_1": 0, "w_2": 0, "x_2": 0},
+        0,
+    ),
+    "a script letter below": (
+        r"\mu_\mathcal{B} = \frac{1}{m} \sum_{i=1}^m x_i",
+        {"μ_ℬ": 0, "x": 1},
+        1,
+    ),
     "a normaliser with two letters of the left": (
         r"T_{ijpq} = \frac{\exp(Q_{ij} K_{pq})}{\sum_{p,q} \exp(Q_{ij} K_{pq})}",
         {"T": 4, "Q": 2, "K": 2},
@@ -1139,6 +1149,11 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
 }
 
 OUTSIDE: dict[str, tuple[str, str]] = {
+    "a product that is a matrix if these are rows": (
+        r"\boldsymbol{S}_t = \boldsymbol{G}_t \odot \boldsymbol{S}_{t-1} + \boldsymbol{k}_t^\top \boldsymbol{v}_t,"
+        r" \quad \boldsymbol{o} = \boldsymbol{S}_t \boldsymbol{u}",
+        "cannot be added",
+    ),
     "sums over two sets": (
         r"L = \sum_{i \in \mathcal{P}} s_i - \sum_{j \in \mathcal{Q}} s_j",
         "set",

@@ -133,10 +133,19 @@ class NameGrammar(Grammar):
                                   "combine the two with a comma")  # fmt: skip
                 name = replace(name, sup=name.sup + items, primes=name.primes + primes)
             else:
+                number = self.tokens[self.i]
+                if number.kind == "number" and self.numbers(name, number):
+                    self.i += 1
+                    name = replace(name, sub=(s.Number(number.text, span=number.span),))
                 span = self.since(token)
                 if name.base.lower() == "top" and name.sub == _K and self.at("("):
                     name = replace(name, base="topk", sub=())  # no element k of a tensor
                 return name if name.span == span else replace(name, span=span), transposed
+
+    def numbers(self, name: s.Name, number: Token) -> bool:
+        """The 1 of `w1 * x1`: nobody multiplies so."""
+        behind = self.latex and not (number.space or name.scripts or self.script_depth)
+        return behind and number.text.isdigit() and len(name.base) == 1
 
     def at_member(self) -> bool:
         """Whether a word stands directly behind the dot: `W^R.grad`, and no sentence that ends."""

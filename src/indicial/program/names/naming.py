@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
+from indicial.notation.signs import SCRIPT_LETTERS
 from indicial.notation.source import Span
 from indicial.program.names.letters import (
     GROUPS,
@@ -58,6 +59,7 @@ def maps(inside: s.Expression) -> bool:
     return isinstance(inside, s.Add | s.Product) and capitals
 
 
+_SCRIPTS = frozenset(SCRIPT_LETTERS.values())
 MOST_DIGITS = 4
 """A longer number below a name is one number, not an index for each digit."""
 
@@ -282,8 +284,8 @@ class Naming:
         if script == s.Number("∞"):
             return True
         if isinstance(script, s.Name) and not _is_group(script):
-            if script.font == "roman":
-                return True  # `b_{\\mathrm h}`: a label, whatever letters are indices
+            if script.font == "roman" or script.base in _SCRIPTS:
+                return True  # `b_{\\mathrm h}`, `μ_ℬ`: labels, whatever letters are indices
             if is_letter(script.base):
                 return False
             return not self._splits(script)

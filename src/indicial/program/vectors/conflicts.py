@@ -262,8 +262,12 @@ class Conflicts:
             mixed = result is not None and NUMBER in (result, other) and result != other
             if fits is None or (mixed and not self._goes_along(where, part, result == NUMBER)):
                 assert result is not None
+                # Of rows, k_t^⊤ v_t would be a matrix.
+                of_rows = {result, other} == {NUMBER, MATRIX} and _is_turned(
+                    part if other == NUMBER else where
+                )
                 self.messages.error(
-                    "rank", f"a {KINDS[result]} and a {KINDS[other]} cannot be {done}",
+                    "row-product" if of_rows else "rank", f"a {KINDS[result]} and a {KINDS[other]} cannot be {done}",
                     (where.span, f"a {KINDS[result]}"), (part.span, f"a {KINDS[other]}"),
                     hint=_hint(result, other),
                 )  # fmt: skip
@@ -352,6 +356,11 @@ def _lists(side: s.Expression) -> bool:
     if not isinstance(side, s.Join | s.ListLiteral) or numbered(tuple(parts)) is None:
         return False
     return isinstance(parts[0], s.Name) and len(parts[0].base) == 1 and parts[0].base.islower()
+
+
+def _is_turned(node: s.Expression) -> bool:
+    """`k^⊤ v`."""
+    return isinstance(node, s.Product) and isinstance(node.factors[0], s.Transpose)
 
 
 def _hint(one: Shape, other: Shape) -> str:
