@@ -7,10 +7,9 @@ import pytest
 from claiming import verdict
 
 from indicial import load
-from indicial.claims import shrink as shrinking
+from indicial.claims import values as shrinking
 from indicial.claims.experiment import Experiment
-from indicial.claims.shrink import corners, shrink
-from indicial.claims.values import exactly
+from indicial.claims.values import corners, exactly, shrink
 from indicial.claims.verdict import shown
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from indicial import library
 from indicial.editor.edits import CannotRename, renamed
+from indicial.editor.occurrences import LETTER, TENSOR, Findings, Occurrence
 from indicial.editor.reading import find
-from indicial.editor.texts import LETTER, TENSOR, Findings, Occurrence
 from indicial.library.loading import load
 from indicial.notation.documents import read_text
 from indicial.notation.parse import parse_text

@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
+from indicial.editor.occurrences import Diagnostic, Findings, Text
 from indicial.editor.open_texts import Lost, Open
-from indicial.editor.texts import Diagnostic, Findings, Text
 
 
 class Readers:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indicial.editor.texts import Text, before, moved, touched
+from indicial.editor.occurrences import Text, before, moved, touched
 
 pieces = st.text(alphabet="ab\n\r𝔼é\f\u2028", max_size=12)
 

@@ -12,8 +12,8 @@ import pytest
 import indicial
 from indicial.cli import main
 from indicial.data.world import world_table
-from indicial.data.world.drawing import owners
 from indicial.data.world.phrasebook import AlignmentScore, read_links
+from indicial.data.world.scenes import owners
 from indicial.inspect.attention import Look, Side, attend
 from indicial.inspect.attention_views import draw_on_picture, lit, picture_blocks
 from indicial.inspect.subjects import column_subject

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from indicial.lab import pool
-from indicial.lab.pool import Outcome, Sender
+from indicial.lab.pool import Outcome, Sender, View
 from indicial.lab.trials import Result, Trial
-from indicial.lab.views import View
 
 
 def train_here(trials: Sequence[Trial], workers: int, view: View) -> dict[str, Outcome]:

@@ -16,9 +16,8 @@ import pytest
 
 from indicial.cli import main
 from indicial.lab import pool
-from indicial.lab.pool import Sender, received
+from indicial.lab.pool import Sender, ending, received
 from indicial.lab.trials import Result
-from indicial.lab.views import ending
 from indicial.training.loop import train
 from indicial.training.run import Run
 from indicial.training.watchers import Summary

@@ -17,12 +17,11 @@ from indicial.cli import main
 from indicial.data.world import world
 from indicial.inspect.structures import Head, Share
 from indicial.lab import pool
-from indicial.lab.pool import Outcome
+from indicial.lab.pool import Outcome, View
 from indicial.lab.studies import heads, loops, repetition, run_time, shaping, which_model
 from indicial.lab.studies.study import Study, Train, run_study, training
 from indicial.lab.studies.which_model import KINDS, TASKS, equations
 from indicial.lab.trials import Result, Trial
-from indicial.lab.views import View
 from indicial.library.loading import load
 from indicial.tasks.forms import form_of
 from indicial.tasks.predictions import Measure, prediction

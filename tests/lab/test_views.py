@@ -7,9 +7,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from indicial.lab.pool import Sender, received
+from indicial.lab.pool import Boards, Lines, Sender, make_view, received
 from indicial.lab.trials import Trial
-from indicial.lab.views import Boards, Lines, make_view
 from indicial.tasks.task import Scores
 from indicial.training.equations import Equations
 from indicial.training.settings import Settings

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from indicial.page.runs import Trainings
 from indicial.page.server import LONGEST_QUESTION, STATIC, Lab, application, door_at
-from indicial.page.trainings import Trainings
 from indicial.page.workers import Superseded, Workers
 
 TEXT = "input x[i]\ny[j] = W[j,I] x[I]"

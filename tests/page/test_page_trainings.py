@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from indicial.page.runs import Trainings
 from indicial.page.server import beginning
-from indicial.page.trainings import Trainings
 from indicial.program.messages import IndicialError
 from indicial.training.run import Run
 

@@ -6,10 +6,9 @@ import pytest
 import torch
 
 from indicial.library.loading import load
-from indicial.tasks.forms import form_of
+from indicial.tasks.forms import Retrieving, candidates, form_of
 from indicial.tasks.predictions import prediction
 from indicial.tasks.programs import trainable
-from indicial.tasks.retrieval import Retrieving, candidates
 
 BAGS = """
 input q[t] in V

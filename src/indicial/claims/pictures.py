@@ -21,7 +21,7 @@ import numpy as np
 
 from indicial.claims.experiment import LEFT, Experiment
 from indicial.claims.running import Array
-from indicial.claims.shrink import corners
+from indicial.claims.values import corners
 from indicial.claims.verdict import claimed
 from indicial.program.ir import Code, Test
 from indicial.program.messages import IndicialError

@@ -97,9 +97,8 @@ def _on_draws(
     code: Code, test: Test, sizes: Mapping[str, int], seed: int, draws: int | None
 ) -> Verdict:
     from indicial.claims.experiment import Experiment
-    from indicial.claims.shrink import corners
     from indicial.claims.statistics import try_statistics
-    from indicial.claims.values import try_values
+    from indicial.claims.values import corners, try_values
 
     code = replace(code, sizes={n: sizes.get(n, value) for n, value in code.sizes.items()})
     about = claimed(code, test)

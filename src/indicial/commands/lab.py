@@ -47,8 +47,8 @@ def _lab(options: argparse.Namespace) -> int:
         raise IndicialError(
             f"the lab needs {error.name}, which is not installed: pip install 'indicial[lab]'"
         ) from None
+    from indicial.page.runs import Trainings
     from indicial.page.server import beginning
-    from indicial.page.trainings import Trainings
     from indicial.page.workers import Workers
 
     begun, folders, fragment = beginning(options.what)

@@ -5,7 +5,7 @@
 >>> str(found.answer), found.page
 ('Lund', 'Anna Lind is a painter from Lund .')
 
-All pages become vectors once, and a question is compared with all of them (`P(n | q)`, tasks/retrieval.py). The
+All pages become vectors once, and a question is compared with all of them (`P(n | q)`, tasks/forms.py). The
 likeliest are read, and the one of which the question is likeliest is taken: the equations say `P(w | x)` of a text
 that is a question and its answer. So with the question given, the answer is what follows; with nothing given, it is
 what one would ask of the page, and what the page says to that (`asked`). Pages are those that the run was trained
@@ -31,9 +31,8 @@ from indicial.data.sources import Files, is_gone, open_source
 from indicial.decode.answers import Answer, Progress, continued, stacked
 from indicial.decode.settings import Decoding
 from indicial.program.messages import IndicialError
-from indicial.tasks.forms import Form, form_of
+from indicial.tasks.forms import Form, Towers, form_of, reduced
 from indicial.tasks.predictions import Measure, sharing
-from indicial.tasks.retrieval import Towers, reduced
 from indicial.training.run import Run
 
 TOGETHER = 32

@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from indicial import library
-from indicial.editor.texts import BUILT, FUNCTION, LETTER, MODEL, TENSOR, Findings, Occurrence
+from indicial.editor.occurrences import BUILT, FUNCTION, LETTER, MODEL, TENSOR, Findings, Occurrence
 from indicial.notation.parse import parse_name, parse_text
 from indicial.notation.printers import latex, name_key, plain, unicode
 from indicial.notation.signs import LATEX_LETTERS

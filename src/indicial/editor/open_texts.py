@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, BinaryIO
 
-from indicial.editor.texts import Edit, Findings, Position, Text, before, moved, touched
+from indicial.editor.occurrences import Edit, Findings, Position, Text, before, moved, touched
 
 LONGEST = 120.0
 """Seconds that one text may take."""
@@ -84,8 +84,8 @@ class Worker:
 def serve(asked: BinaryIO, answered: BinaryIO) -> None:
     """Answers until nobody asks any more: who has started this process may be gone."""
     from indicial.editor.edits import formatted
+    from indicial.editor.occurrences import Findings
     from indicial.editor.reading import find, try_the_claims
-    from indicial.editor.texts import Findings
 
     known: dict[str, Callable[..., Any]] = {
         "find": find,

@@ -23,9 +23,16 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from indicial import library
-from indicial.editor import texts
-from indicial.editor.occurrences import occurrences
-from indicial.editor.texts import TENSOR, Diagnostic, Equation, Findings, Occurrence, Shape
+from indicial.editor import occurrences as places
+from indicial.editor.occurrences import (
+    TENSOR,
+    Diagnostic,
+    Equation,
+    Findings,
+    Occurrence,
+    Shape,
+    occurrences,
+)
 from indicial.library.loading import load_document
 from indicial.notation.documents import Document, read_text
 from indicial.notation.source import Span
@@ -139,14 +146,14 @@ def _find(document: Document, programs: Sequence[Program], notes: bool) -> Findi
 def _said(described: Descriptions, kind: str, key: str) -> str:
     """What is said of a name where the cursor is: Markdown."""
     match kind:
-        case texts.MODEL:
+        case places.MODEL:
             lines = [key, f"a model of the library: {library.summary(key)}"]
-        case texts.BUILT:
+        case places.BUILT:
             lines = [key, "a function"]
-        case texts.FUNCTION:
+        case places.FUNCTION:
             hole = key in described.program.holes
             lines = [key, "a function that is only named" if hole else "a function"]
-        case texts.LETTER:
+        case places.LETTER:
             lines = described.index(key)
         case _:
             lines = described.name(key)

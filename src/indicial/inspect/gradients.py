@@ -27,7 +27,7 @@ import torch
 from numpy.typing import NDArray
 
 from indicial.compile.module.module import ProgramModule
-from indicial.inspect.probes import Recurrence, Twin, cut, nudged, recurrences, told_sizes
+from indicial.inspect.statistics import Recurrence, Twin, cut, nudged, recurrences, told_sizes
 from indicial.program.ir import Affine, Code, Gather, Read, Statement
 from indicial.program.show import show_left
 from indicial.tasks.predictions import SURPRISE, Prediction, prediction, with_surprise

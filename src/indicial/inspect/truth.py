@@ -22,9 +22,8 @@ import torch
 from indicial.compile.module.module import ProgramModule
 from indicial.data.binding import Slot
 from indicial.data.world import Phrasebook, tables, world_table
-from indicial.data.world.drawing import PointingScore, owners
 from indicial.data.world.phrasebook import AlignmentScore, is_right, read_links
-from indicial.data.world.scenes import judge
+from indicial.data.world.scenes import PointingScore, judge, owners
 from indicial.decode.answers import Answerer, stacked
 from indicial.decode.settings import Decoding
 from indicial.inspect.attention import Attention, attentions, layer_and_head, title_of

@@ -24,7 +24,7 @@ from indicial.designs.comparison import compare as compare_designs
 from indicial.designs.design import Design
 from indicial.designs.hand import two_designs
 from indicial.lab.comparison import Comparison
-from indicial.lab.pool import finished, run_trials
+from indicial.lab.pool import View, finished, make_view, run_trials
 from indicial.lab.report import explained, samples
 from indicial.lab.trials import (
     TOKENS,
@@ -38,7 +38,6 @@ from indicial.lab.trials import (
     plain,
     rows,
 )
-from indicial.lab.views import View, make_view
 from indicial.program.messages import IndicialError
 from indicial.trained.run import Run
 from indicial.training.chart import short

@@ -37,8 +37,7 @@ from indicial import __version__, library
 from indicial.notation.files import load
 from indicial.page.equations import LONGEST_TEXT
 from indicial.page.protocol import QUESTIONS, Start
-from indicial.page.runs import found, is_run, runs_in
-from indicial.page.trainings import Trainings, data_in
+from indicial.page.runs import Trainings, data_in, found, is_run, runs_in
 from indicial.page.wire import checked
 from indicial.page.workers import Busy, Superseded, Workers
 from indicial.program.messages import IndicialError

@@ -27,9 +27,18 @@ from indicial.data.corpus import key, shuffled
 from indicial.data.tokenizers import Ints
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
-from indicial.tasks.forms import CHOICE, LOSS, NUMBERS, POINTS, TAGS, Form, form_of
+from indicial.tasks.forms import (
+    CHOICE,
+    LOSS,
+    NUMBERS,
+    POINTS,
+    TAGS,
+    Form,
+    Retrieving,
+    form_of,
+    reduced,
+)
 from indicial.tasks.predictions import SURPRISE, Measure, surprise_of
-from indicial.tasks.retrieval import Retrieving, reduced
 from indicial.tasks.scoring import (
     Answered,
     Chosen,

@@ -7,18 +7,24 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from indicial.data.world.drawing import (
+from indicial.data.world.scenes import (
     COLOURS,
+    HELD_OUT,
+    PARTS,
     RADII,
     SHAPES,
     PointingScore,
+    Scenes,
     Thing,
+    captions,
     covered,
     draw,
+    entropy,
     holding,
+    judge,
     owners,
+    vocabulary,
 )
-from indicial.data.world.scenes import HELD_OUT, PARTS, Scenes, captions, entropy, judge, vocabulary
 from indicial.program.messages import IndicialError
 
 ROWS = list(Scenes().rows("train", 60, seed=7))

@@ -29,9 +29,8 @@ from typing import Any, ClassVar, TypeVar
 from rich.console import Console
 
 from indicial.inspect.pictures import save
-from indicial.lab.pool import Outcome, finished, run_trials
+from indicial.lab.pool import Outcome, View, finished, make_view, run_trials
 from indicial.lab.trials import Trial, half_width, markdown, plain, pooled_deviation
-from indicial.lab.views import View, make_view
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import write_text
 from indicial.tasks.programs import trainable
