@@ -21,7 +21,7 @@ import torch
 
 from indicial.data.tokenizers import EOS, MARK, Marked
 from indicial.data.world.lists import FEMALE, MALE, SURNAMES, TOWNS
-from indicial.lab.studies.study import LINES, Findings, Place, Say, Study, axes_of, training
+from indicial.lab.studies.study import Findings, Place, Say, Study, axes_of, curves, training
 from indicial.lab.trials import Trial
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import write_text
@@ -199,26 +199,15 @@ def _figure(
 ) -> Any:
     """Bits of a fact over how often it was read; bits by parameter over how many there are."""
     drawn, (left, right) = axes_of(2, title)
-    for number, (label, each) in enumerate(known.items()):
-        colour, mark = LINES[number % len(LINES)]
-        left.plot(list(each), list(each.values()), color=colour, marker=mark, label=label)
-    left.axhline(BITS, color="0.6", linewidth=1, linestyle="--")
+    read = {label: (list(each), list(each.values())) for label, each in known.items()}
+    curves(left, read, BITS, xlabel="times that a fact is read", ylabel="bits of it that are known")
     left.set_xscale("log", base=2)
-    left.set_xlabel("times that a fact is read")
-    left.set_ylabel("bits of it that are known")
-    left.legend(fontsize=7)
-    widths = dict.fromkeys(name.split("-")[1] for name in held)
-    for number, width in enumerate(widths):
-        colour, mark = LINES[number % len(LINES)]
-        these = [found for name, found in held.items() if name.split("-")[1] == width]
-        right.plot(
-            [BITS * count / size for count, _, size in these], [t / size for _, t, size in these],
-            color=colour, marker=mark, label=f"J = {width}",
-        )  # fmt: skip
-    right.axhline(2, color="0.6", linewidth=1, linestyle="--")
-    right.set_xlabel("bits that there are to know, by parameter")
-    right.set_ylabel("bits that are known, by parameter")
-    right.legend(fontsize=7)
+    sizes: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for name, (count, total, size) in held.items():
+        sizes[f"J = {name.split('-')[1]}"].append((BITS * count / size, total / size))
+    filled = {label: tuple(zip(*points, strict=True)) for label, points in sizes.items()}
+    curves(right, filled, 2, xlabel="bits that there are to know, by parameter",
+           ylabel="bits that are known, by parameter")  # fmt: skip
     return drawn
 
 

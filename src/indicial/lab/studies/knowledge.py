@@ -19,7 +19,16 @@ import torch
 from indicial.data.questions import open_together
 from indicial.decode.lookup import Librarian
 from indicial.decode.matching import Matches, match, subjects
-from indicial.lab.studies.study import LINES, Findings, Place, Say, Study, axes_of, share_interval
+from indicial.lab.studies.study import (
+    LINES,
+    Findings,
+    Place,
+    Say,
+    Study,
+    axes_of,
+    curves,
+    share_interval,
+)
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import write_text
 from indicial.trained.run import train
@@ -297,20 +306,15 @@ def _figure(kept: Mapping[str, Any], title: str) -> Any:
         range(len(STAGES)), shares, color=[colour for colour, _ in LINES[: len(STAGES)]] or None
     )
     left.set_yticks(range(len(STAGES)), STAGES, fontsize=8)
+    left.set(xlim=(0, 1), xlabel="answered exactly (share)")
     left.invert_yaxis()
-    left.set_xlim(0, 1)
-    left.set_xlabel("answered exactly (share)")
     right.plot([0, 1], [0, 1], color="0.7", linewidth=1)
-    for number, stage in enumerate(STAGES):
-        colour, mark = LINES[number % len(LINES)]
-        bins = kept[stage]["calibration"]
-        right.plot(
-            [sure for _, sure, _ in bins], [share for _, _, share in bins], color=colour, marker=mark,
-            linewidth=1.2, markersize=4, label=stage,
-        )  # fmt: skip
-    right.set_xlabel("how sure the model is of its answer")
-    right.set_ylabel("share that is right")
-    right.legend(fontsize=6)
+    sure = {
+        stage: ([sure for _, sure, _ in bins], [share for _, _, share in bins])
+        for stage in STAGES
+        if (bins := kept[stage]["calibration"])
+    }
+    curves(right, sure, xlabel="how sure the model is of its answer", ylabel="share that is right")
     return drawn
 
 

@@ -11,19 +11,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from indicial.data.world import world
 from indicial.decode.settings import LEAST, ROUNDS, Repeat, repeats
-from indicial.lab.studies.repetition import beginnings, contains_loop, written
+from indicial.lab.studies.repetition import SHARES, beginnings, contains_loop, written
 from indicial.lab.studies.study import (
-    LINES,
     Findings,
     Place,
     Say,
     Study,
     Terms,
     axes_of,
+    curves,
     share_written,
     training,
 )
@@ -141,18 +139,10 @@ def _row(label: str, hits: dict[float, int], coldest: list[Repeat], of: int) -> 
 def _figure(hits: dict[str, dict[float, int]], of: int, title: str) -> Any:
     """The share of texts with a loop over the temperature, a line for each model."""
     drawn, (axes,) = axes_of(1, title)
-    for number, (label, found) in enumerate(hits.items()):
-        colour, mark = LINES[number % len(LINES)]
-        shares = np.array([count / of for count in found.values()])
-        style = "-" if number < len(LINES) else "--"
-        axes.plot(
-            list(found), shares, style, color=colour, marker=mark, linewidth=1.6, markersize=5,
-            label=label,
-        )  # fmt: skip
-    axes.set_ylim(-0.03, 1.05)
-    axes.set_xlabel("temperature")
-    axes.set_ylabel("texts that contain a loop (share)")
-    axes.legend(fontsize=7)
+    lines = {
+        label: (list(found), [n / of for n in found.values()]) for label, found in hits.items()
+    }
+    curves(axes, lines, **SHARES)
     return drawn
 
 

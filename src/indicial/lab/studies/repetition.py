@@ -28,13 +28,13 @@ from indicial.data.world import World, world
 from indicial.decode.settings import LEAST, ROUNDS, Decoding
 from indicial.decode.tokens import generate_tokens
 from indicial.lab.studies.study import (
-    LINES,
     Findings,
     Place,
     Say,
     Study,
     Terms,
     axes_of,
+    curves,
     share_interval,
     training,
 )
@@ -47,6 +47,9 @@ BATCH = 100
 """Texts that are made beside each other."""
 SHOWN = 3
 """Loops that are shown."""
+SHARES: dict[str, Any] = {
+    "ylim": (-0.03, 1.05), "xlabel": "temperature", "ylabel": "texts that contain a loop (share)",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -273,17 +276,9 @@ def _count(number: int, what: str) -> str:
 def figure(hits: dict[float, int], of: int, title: str) -> Any:
     """The share of texts with a loop over the temperature, with intervals."""
     drawn, (axes,) = axes_of(1, title)
-    x = list(hits)
-    shares = np.array([hits[t] / of for t in x])
-    bounds = np.array([share_interval(hits[t], of) for t in x]).T
-    colour, mark = LINES[0]
-    axes.errorbar(
-        x, shares, yerr=np.abs(bounds - shares), color=colour, marker=mark, linewidth=1.6,
-        markersize=6, capsize=4,
-    )  # fmt: skip
-    axes.set_ylim(-0.03, 1.05)
-    axes.set_xlabel("temperature")
-    axes.set_ylabel("texts that contain a loop (share)")
+    shares = np.array(list(hits.values())) / of
+    bounds = np.array([share_interval(count, of) for count in hits.values()]).T
+    curves(axes, {"trigram": (list(hits), shares, np.abs(bounds - shares))}, **SHARES)
     return drawn
 
 

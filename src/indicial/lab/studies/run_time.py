@@ -20,7 +20,7 @@ import torch
 
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.native.shared import busy
-from indicial.lab.studies.study import LINES, Findings, Place, Say, Study, axes_of, exponent
+from indicial.lab.studies.study import Findings, Place, Say, Study, axes_of, curves, exponent
 from indicial.library.loading import load
 from indicial.program.explain.facts import tied_sizes
 from indicial.program.program import Program
@@ -230,31 +230,22 @@ def figure(plan: Plan, found: dict[str, list[Timing]], title: str) -> Any:
     """Milliseconds over the length, both scales logarithmic; a straight line is a power of T."""
     compared = all(one.speedup is not None for several in found.values() for one in several)
     drawn, panels = axes_of(2 if compared else 1, title)
-    axes = panels[0]
-    for (name, several), (colour, mark) in zip(found.items(), LINES, strict=False):
-        for series, style in (("forward", "-"), ("backward", "--")):
-            axes.plot(
-                plan.lengths, [MILLI * getattr(one, series) for one in several], style,
-                color=colour, marker=mark, markersize=5, linewidth=1.6, label=f"{name} {series}",
-            )  # fmt: skip
-        if compared:
-            speedups = [one.speedup for one in several]
-            panels[1].plot(plan.lengths, speedups, color=colour, marker=mark, label=name)
-    rises = [length / plan.lengths[-1] for length in plan.lengths]
-    slowest = MILLI * max(several[-1].backward for several in found.values())
-    guide = [2 * slowest * rise for rise in rises]
-    axes.plot(plan.lengths, guide, ":", color="#555555", linewidth=1.2, label="like T")
+    lines = {
+        f"{name} {series}": (plan.lengths, [MILLI * getattr(one, series) for one in several])
+        for series in ("forward", "backward")
+        for name, several in found.items()
+    }
+    slowest = 2 * MILLI * max(several[-1].backward for several in found.values())
+    lines["like T"] = plan.lengths, [slowest * n / plan.lengths[-1] for n in plan.lengths]
+    curves(panels[0], lines, xlabel="T", yscale="log", ylabel="CPU time, one thread (ms)")
     if compared:
+        speedups = {n: (plan.lengths, [one.speedup for one in s]) for n, s in found.items()}
+        fast = f"speed of {plan.threads[-1]} threads, of one is 1"
+        curves(panels[1], speedups, 1, xlabel="T", ylabel=fast)
         panels[1].set_ylim(bottom=0)
-        panels[1].axhline(1, color="#555555", linewidth=1.2, linestyle="--")
-        panels[1].set_ylabel(f"speed of {plan.threads[-1]} threads, of one is 1")
     for panel in panels:
         panel.set_xscale("log", base=2)
         panel.set_xticks(plan.lengths, [str(length) for length in plan.lengths], fontsize=8)
-        panel.set_xlabel("T")
-        panel.legend(frameon=False, fontsize=8)
-    axes.set_yscale("log")
-    axes.set_ylabel("CPU time, one thread (ms)")
     return drawn
 
 

@@ -16,7 +16,6 @@ import numpy as np
 from indicial.inspect.findings import texts_for
 from indicial.inspect.structures import weights_of
 from indicial.lab.studies.study import (
-    LINES,
     Findings,
     Mean,
     Place,
@@ -24,7 +23,8 @@ from indicial.lab.studies.study import (
     Study,
     Terms,
     axes_of,
-    bars,
+    curves,
+    through,
     training,
 )
 from indicial.lab.trials import Result, Trial
@@ -142,14 +142,14 @@ class Shaping(Study):
 
     def find(self, place: Place, say: Say) -> Findings:
         settings = self._done(place.folder)
-        for name in [name for setting in settings for name in self._names(setting)]:
-            if name not in place.kept:
-                say(f"looking at the heads of {name}")
-                place.keep(**{name: asdict(measure(place.folder / name))})
-        found = {
-            setting: [Measured(**place.kept[name]) for name in self._names(setting)]
-            for setting in settings
-        }
+
+        def measured(name: str) -> Measured:
+            told = f"looking at the heads of {name}"
+            return Measured(
+                **place.once(name, lambda: asdict(measure(place.folder / name)), say, told)
+            )
+
+        found = {setting: list(map(measured, self._names(setting))) for setting in settings}
         rows = [summary(setting, found) for setting in settings]
         terms = dict.fromkeys(setting.term for setting in settings if setting.weight)
         plan = self.plan
@@ -278,26 +278,20 @@ def figure(rows: list[Row], title: str) -> Any:
     """Three panels over λ: the loss, the entropy, the distance; the dashed line is without a term."""
     drawn, panels = axes_of(3, title)
     alone = rows[0]
-    wanted: list[tuple[str, list[Mean | None], float]] = [
-        ("more loss (nats per token)", [row.more for row in rows], 0.0),
-        ("entropy of a head (nats)", [row.entropy for row in rows], alone.entropy.mean),
-        ("distance (words)", [row.distance for row in rows], alone.distance.mean),
+    wanted = [
+        ("more", "more loss (nats per token)", 0.0),
+        ("entropy", "entropy of a head (nats)", alone.entropy.mean),
+        ("distance", "distance (words)", alone.distance.mean),
     ]
-    for axes, (label, values, level) in zip(panels, wanted, strict=True):
-        axes.axhline(level, color="#555555", linewidth=1.2, linestyle="--", label="without a term")
-        for term, (colour, mark) in zip(("focus", "near"), LINES, strict=False):
-            own = {
-                row.setting.weight: value
-                for row, value in zip(rows, values, strict=True)
-                if row.setting.term == term and value is not None
-            }
-            if not own:
-                continue
-            bars(axes, list(own), list(own.values()), color=colour, marker=mark, label=term)
-        axes.set_xscale("log")
-        axes.set_xlabel("λ")
-        axes.set_ylabel(label)
-    panels[0].legend(frameon=False, fontsize=9)
+    terms = dict.fromkeys(row.setting.term for row in rows[1:])
+    for axes, (name, label, level) in zip(panels, wanted, strict=True):
+        lines = {}
+        for term in terms:
+            own = [row for row in rows if row.setting.term == term]
+            lines[term] = through(
+                [row.setting.weight for row in own], [getattr(row, name) for row in own]
+            )
+        curves(axes, lines, level, xscale="log", xlabel="λ", ylabel=label)
     return drawn
 
 

@@ -98,6 +98,8 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
 
 LINES = tuple(zip(COLOURS, MARKS, strict=True))
 """Colour and mark of each line, by its number."""
+GREY = "#555555"
+"""What lines are compared with."""
 
 
 def axes_of(number: int, title: str) -> tuple[Any, list[Any]]:
@@ -112,13 +114,27 @@ def axes_of(number: int, title: str) -> tuple[Any, list[Any]]:
     return figure, panels
 
 
-def bars(axes: Any, x: Sequence[float], means: Sequence[Mean], **style: Any) -> None:
-    """A line through means, with their intervals."""
-    halves = [mean.half or 0.0 for mean in means]
-    axes.errorbar(
-        x, [mean.mean for mean in means], yerr=halves, linewidth=1.6, markersize=6, capsize=4,
-        **style,
-    )  # fmt: skip
+def curves(
+    axes: Any, lines: Mapping[str, tuple[Any, ...]], level: float | None = None, **said: Any
+) -> None:
+    """Draws lines by their labels: x, y and, where they are known, intervals around y. `said` is what axes can be
+    told (xlabel, yscale, …), `level` a dashed line across."""
+    if level is not None:
+        axes.axhline(level, color=GREY, linewidth=1.2, linestyle="--")
+    for number, (label, (x, y, *spread)) in enumerate(lines.items()):
+        colour, mark = LINES[number % len(LINES)]
+        axes.errorbar(
+            x, y, yerr=spread[0] if spread else None, color=colour, marker=mark, label=label,
+            linestyle="-" if number < len(LINES) else "--", linewidth=1.6, markersize=5, capsize=4,
+        )  # fmt: skip
+    axes.set(**said)
+    if len(lines) > 1:
+        axes.legend(frameon=False, fontsize=8)
+
+
+def through(x: Sequence[float], means: Sequence[Mean]) -> tuple[Any, ...]:
+    """A line through means, with their intervals, as `curves` takes it."""
+    return x, [mean.mean for mean in means], [mean.half or 0.0 for mean in means]
 
 
 FILE = "study.json"
@@ -224,6 +240,13 @@ class Place:
             "measured": self.kept,
         }
         write_json(self.folder / FILE, whole)
+
+    def once(self, name: str, measure: Callable[[], Any], say: Say, told: str) -> Any:
+        """What is kept under a name; if that is nothing yet, `told` is said, and it is measured."""
+        if name not in self.kept:
+            say(told)
+            self.keep(**{name: measure()})
+        return self.kept[name]
 
     def write(self, findings: Findings) -> list[Path]:
         """The numbers, the table and the figure; what was written."""

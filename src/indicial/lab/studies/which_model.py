@@ -25,12 +25,12 @@ from indicial.data.world.grammar import Derivation
 from indicial.data.world.phrasebook import Phrasebook
 from indicial.decode.evaluate import examine
 from indicial.lab.studies.study import (
-    LINES,
     Findings,
     Place,
     Say,
     Study,
     axes_of,
+    curves,
     share_written,
     training,
 )
@@ -255,11 +255,7 @@ class WhichModel(Study):
         )  # fmt: skip
 
     def find(self, place: Place, say: Say) -> Findings:
-        for one in self.subjects:
-            if one.folder not in place.kept:
-                say(f"asking {one.folder}")
-                place.keep(**{one.folder: measure(place.folder, one)._asdict()})
-        found = {one: Measured(**place.kept[one.folder]) for one in self.subjects}
+        found = {one: self._measured(one, place, say) for one in self.subjects}
         plan = self.plan
         title = (
             f"Which model: {plan.rows:,} sentences of {plan.data}, {plan.steps:,} steps of "
@@ -272,6 +268,11 @@ class WhichModel(Study):
             {one.folder: measured._asdict() for one, measured in found.items()},
             lambda: figure(place.folder, found, title),
         )
+
+    def _measured(self, one: Subject, place: Place, say: Say) -> Measured:
+        told = f"asking {one.folder}"
+        found = place.once(one.folder, lambda: measure(place.folder, one)._asdict(), say, told)
+        return Measured(**found)
 
 
 NOTE = (
@@ -349,21 +350,15 @@ def figure(folder: Path, found: Mapping[Subject, Measured], title: str) -> Any:
     tasks = list(dict.fromkeys(one.task for one in found))
     drawn, panels = axes_of(len(tasks), title)
     for axes, task in zip(panels, tasks, strict=True):
-        for kind, (colour, mark) in zip(KINDS, LINES, strict=False):
-            one = Subject(task, kind)
-            if one not in found:
-                continue
+        lines = {}
+        for one in [one for one in found if one.task == task]:
             curve = History.read(folder / one.folder / "metrics.jsonl")
             last = max(curve.validation_steps)
             at = [found[one].seconds * step / last for step in curve.validation_steps]
-            axes.plot(
-                at, curve.validation, color=colour, marker=mark, markersize=4, label=NAMES[kind]
-            )
-        axes.set_title(task, fontsize=10)
-        axes.set_xlabel("seconds in training")
+            lines[NAMES[one.kind]] = at, curve.validation
+        curves(axes, lines, title=task, xlabel="seconds in training")
         axes.set_ylim(bottom=0)
     panels[0].set_ylabel("nats, validation part")
-    panels[-1].legend(frameon=False, fontsize=8)
     return drawn
 
 
