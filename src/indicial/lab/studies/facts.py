@@ -200,13 +200,19 @@ def _figure(
     """Bits of a fact over how often it was read; bits by parameter over how many there are."""
     drawn, (left, right) = axes_of(2, title)
     read = {label: (list(each), list(each.values())) for label, each in known.items()}
-    curves(left, read, BITS, xlabel="times that a fact is read", ylabel="bits of it that are known")
+    curves(
+        left,
+        read,
+        {"": BITS},
+        xlabel="times that a fact is read",
+        ylabel="bits of it that are known",
+    )
     left.set_xscale("log", base=2)
     sizes: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for name, (count, total, size) in held.items():
         sizes[f"J = {name.split('-')[1]}"].append((BITS * count / size, total / size))
     filled = {label: tuple(zip(*points, strict=True)) for label, points in sizes.items()}
-    curves(right, filled, 2, xlabel="bits that there are to know, by parameter",
+    curves(right, filled, {"": 2}, xlabel="bits that there are to know, by parameter",
            ylabel="bits that are known, by parameter")  # fmt: skip
     return drawn
 

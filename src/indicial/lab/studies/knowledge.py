@@ -309,10 +309,9 @@ def _figure(kept: Mapping[str, Any], title: str) -> Any:
     left.set(xlim=(0, 1), xlabel="answered exactly (share)")
     left.invert_yaxis()
     right.plot([0, 1], [0, 1], color="0.7", linewidth=1)
+    bins = {stage: kept[stage]["calibration"] for stage in STAGES}
     sure = {
-        stage: ([sure for _, sure, _ in bins], [share for _, _, share in bins])
-        for stage in STAGES
-        if (bins := kept[stage]["calibration"])
+        stage: ([s for _, s, _ in some], [r for _, _, r in some]) for stage, some in bins.items()
     }
     curves(right, sure, xlabel="how sure the model is of its answer", ylabel="share that is right")
     return drawn

@@ -278,7 +278,7 @@ def figure(hits: dict[float, int], of: int, title: str) -> Any:
     drawn, (axes,) = axes_of(1, title)
     shares = np.array(list(hits.values())) / of
     bounds = np.array([share_interval(count, of) for count in hits.values()]).T
-    curves(axes, {"trigram": (list(hits), shares, np.abs(bounds - shares))}, **SHARES)
+    curves(axes, {"": (list(hits), shares, np.abs(bounds - shares))}, **SHARES)
     return drawn
 
 

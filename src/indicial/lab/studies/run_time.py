@@ -241,7 +241,7 @@ def figure(plan: Plan, found: dict[str, list[Timing]], title: str) -> Any:
     if compared:
         speedups = {n: (plan.lengths, [one.speedup for one in s]) for n, s in found.items()}
         fast = f"speed of {plan.threads[-1]} threads, of one is 1"
-        curves(panels[1], speedups, 1, xlabel="T", ylabel=fast)
+        curves(panels[1], speedups, {"": 1}, xlabel="T", ylabel=fast)
         panels[1].set_ylim(bottom=0)
     for panel in panels:
         panel.set_xscale("log", base=2)

@@ -291,7 +291,7 @@ def figure(rows: list[Row], title: str) -> Any:
             lines[term] = through(
                 [row.setting.weight for row in own], [getattr(row, name) for row in own]
             )
-        curves(axes, lines, level, xscale="log", xlabel="λ", ylabel=label)
+        curves(axes, lines, {"without a term": level}, xscale="log", xlabel="λ", ylabel=label)
     return drawn
 
 

@@ -115,21 +115,25 @@ def axes_of(number: int, title: str) -> tuple[Any, list[Any]]:
 
 
 def curves(
-    axes: Any, lines: Mapping[str, tuple[Any, ...]], level: float | None = None, **said: Any
+    axes: Any,
+    lines: Mapping[str, tuple[Any, ...]],
+    across: Mapping[str, float] | None = None,
+    **said: Any,
 ) -> None:
-    """Draws lines by their labels: x, y and, where they are known, intervals around y. `said` is what axes can be
-    told (xlabel, yscale, …), `level` a dashed line across."""
-    if level is not None:
-        axes.axhline(level, color=GREY, linewidth=1.2, linestyle="--")
+    """Draws lines by their labels: x, y and, where they are known, intervals around y; dashed, what they are
+    compared with. `said` is what axes can be told: xlabel, yscale, …"""
+    handles = []
     for number, (label, (x, y, *spread)) in enumerate(lines.items()):
         colour, mark = LINES[number % len(LINES)]
-        axes.errorbar(
+        handles.append(axes.errorbar(
             x, y, yerr=spread[0] if spread else None, color=colour, marker=mark, label=label,
             linestyle="-" if number < len(LINES) else "--", linewidth=1.6, markersize=5, capsize=4,
-        )  # fmt: skip
+        ))  # fmt: skip
+    for label, level in (across or {}).items():
+        handles.append(axes.axhline(level, color=GREY, linewidth=1.2, linestyle="--", label=label))
     axes.set(**said)
-    if len(lines) > 1:
-        axes.legend(frameon=False, fontsize=8)
+    if named := [one for one in handles if one.get_label()]:
+        axes.legend(handles=named, frameon=False, fontsize=8)
 
 
 def through(x: Sequence[float], means: Sequence[Mean]) -> tuple[Any, ...]:
