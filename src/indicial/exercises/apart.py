@@ -16,6 +16,7 @@ bounds on accidents: whoever runs code that others wrote does so in a container,
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -42,29 +43,26 @@ PATIENCE = 15
 
 
 PROCESS = [sys.executable, "-m", "indicial.exercises.apart"]
-CODE = "code"
-"""Said to a process that is to run Python."""
+MOST_NUMBERS = 10_000
+"""Of a value that Python computed."""
+MOST_REPLY = 1_000_000
 
 
 class Apart:
-    """Grades like `Grader`, in another process."""
+    """Grades like `Grader`, in another process; without an exercise it runs Python there."""
 
     def __init__(
         self,
-        exercise: Exercise,
+        exercise: Exercise | None,
         *,
         seed: int = 0,
         draws: int | None = None,
         seconds: float = SECONDS,
     ) -> None:
         self.seconds = seconds
-        self._start = {
-            "text": exercise.source.text,
-            "name": str(exercise.path),
-            "seed": seed,
-            "draws": draws,
-            "seconds": seconds,
-        }
+        self._start: dict[str, Any] = {"seed": seed, "draws": draws, "seconds": seconds}
+        if exercise is not None:
+            self._start |= {"text": exercise.source.text, "name": str(exercise.path)}
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="indicial-grade-")
         self._known: dict[str, Any] = {}
@@ -76,6 +74,13 @@ class Apart:
     def grade_together(self, answers: Mapping[str, str]) -> dict[str, Grade]:
         found = self._asked({"together": dict(answers)})
         return {n: Grade(**g) for n, g in found.items()} if found is not None else {}
+
+    def values(self, cells: Sequence[str], names: Collection[str]) -> dict[str, str]:
+        """What some names are when all cells have run, as texts that can stand in a gap."""
+        found = self._asked({"cells": list(cells), "names": sorted(names)})
+        if not isinstance(found, dict):  # it came to an end over them, or what they ran replied
+            return {}
+        return {str(name): str(value) for name, value in found.items()}
 
     def _gave_up(self) -> Grade:
         return Grade(
@@ -100,7 +105,7 @@ class Apart:
         try:
             process.stdin.write(line.encode() + b"\n")
             process.stdin.flush()
-            reply = process.stdout.readline()
+            reply = process.stdout.readline(MOST_REPLY)
             if reply.endswith(b"\n"):
                 return json.loads(reply)
         except (OSError, ValueError):
@@ -113,9 +118,13 @@ class Apart:
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._stop()
+            # It begins in an empty folder: what lies in ours would be imported. This package is found first.
+            here = str(Path(__file__).resolve().parents[2])
+            known = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
             self._process = subprocess.Popen(
-                PROCESS, stdin=subprocess.PIPE, **apart_in(self._folder.name)
-            )
+                PROCESS, cwd=self._folder.name, env={**os.environ, "PYTHONPATH": known},
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
             assert self._process.stdin is not None and self._process.stdout is not None
             self._process.stdin.write(json.dumps(self._start).encode() + b"\n")
             self._process.stdin.flush()
@@ -146,12 +155,10 @@ class Apart:
         self._folder.cleanup()
 
 
-def apart_in(folder: str) -> dict[str, Any]:
-    """A process that begins in that folder: what lies in ours would be imported. This package is found first."""
-    here = str(Path(__file__).resolve().parents[2])
-    known = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
-    env = {**os.environ, "PYTHONPATH": known}
-    return {"cwd": folder, "env": env, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+def values_of(cells: Sequence[str], names: Collection[str], seconds: float) -> dict[str, str]:
+    """What some names are when all cells have run, in a process that is there for them alone."""
+    with Apart(None, seconds=seconds) as process:
+        return process.values(cells, names)
 
 
 # ---------------------------------------------------------------------- in the process
@@ -161,19 +168,24 @@ def _serve() -> None:
     """Reads requests, a line of JSON each, and writes a reply for each."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what else is printed is no reply
-    requests = sys.stdin.buffer
+    requests, sys.stdin = (
+        sys.stdin.buffer,
+        io.StringIO(),
+    )  # nor is what comes next an input of theirs
     start = json.loads(requests.readline())
-    from indicial.exercises.asking import ask
-    from indicial.exercises.grading import Grader
+    grader: Any = None
+    if "text" in start:
+        from indicial.exercises.asking import ask
+        from indicial.exercises.grading import Grader
 
-    grader = Grader(ask(start["text"], start["name"]), seed=start["seed"], draws=start["draws"])
+        grader = Grader(ask(start["text"], start["name"]), seed=start["seed"], draws=start["draws"])
     bound_memory()
     replies.write(b"ready\n")
     replies.flush()
     for line in requests:
         bound_time(start["seconds"])
         request = json.loads(line)
-        reply = _replied(grader, request)
+        reply = _replied(grader, request) if grader is not None else _computed(**request)
         replies.write(json.dumps(reply).encode() + b"\n")
         replies.flush()
 
@@ -215,52 +227,17 @@ def bound_time(seconds: float) -> None:
         return
 
 
-MOST_NUMBERS = 10_000
-MOST_REPLY = 1_000_000
-
-
-def values_of(cells: Sequence[str], names: Collection[str], seconds: float) -> dict[str, str]:
-    """What some names are when all cells have run, as texts that can stand in a gap."""
-    asked = json.dumps({"cells": list(cells), "names": sorted(names), "seconds": seconds})
-    with tempfile.TemporaryDirectory(prefix="indicial-code-") as folder:
-        try:
-            done = subprocess.run(
-                [*PROCESS, CODE],
-                input=asked.encode(),
-                timeout=PATIENCE * seconds + 60,
-                check=False,
-                **apart_in(folder),
-            )
-            found = json.loads(done.stdout[-MOST_REPLY:].splitlines()[-1])
-        except (subprocess.TimeoutExpired, ValueError, IndexError, OSError):
-            return {}
-    if not isinstance(found, dict):
-        return {}
-    return {str(name): str(value) for name, value in found.items()}
-
-
-def _run() -> None:
-    """In the process: cells that fail are passed over."""
-    asked = json.loads(sys.stdin.read())
-    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what they print is no reply
-    bound_memory()
-    bound_time(asked["seconds"])
+def _computed(cells: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """Cells that fail are passed over."""
     space: dict[str, Any] = {"__name__": "answers"}
     exec("import numpy as np", space)
-    for cell in asked["cells"]:
+    for cell in cells:
         try:
             exec(compile(cell, "<cell>", "exec"), space)
         except Exception:  # whatever it is, the next cell may do
             continue
-    found = {}
-    for name in asked["names"]:
-        if name in space:
-            text = _text(space[name])
-            if text is not None:
-                found[name] = text
-    replies.write("\n" + json.dumps(found) + "\n")
-    replies.flush()
+    texts = {name: _text(space[name]) for name in names if name in space}
+    return {name: text for name, text in texts.items() if text is not None}
 
 
 def _text(value: Any) -> str | None:
@@ -277,4 +254,4 @@ def _text(value: Any) -> str | None:
 
 
 if __name__ == "__main__":
-    _run() if CODE in sys.argv else _serve()
+    _serve()
