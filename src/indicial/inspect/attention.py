@@ -12,6 +12,7 @@ places reads. A place of a text is labelled with the token that it reads (`subje
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -177,30 +178,39 @@ def attend(subject: Subject, *, layer: int | None = None, head: int | None = Non
 
 
 def _looks(subject: Subject, one: Attention, array: Array) -> list[Look]:
-    outer = [n for n in (one.layer, *one.heads) if n is not None]
-    turned = array.transpose([*outer, one.rows, *one.columns])
     sides = [_side(subject, one, axis, array.shape[axis]) for axis in (one.rows, *one.columns)]
-    looks = []
+    return [
+        look
+        for layer, head, weights in each_head(subject.module, one, array)
+        for look in _matrices(Look(one.name, layer, head, weights, sides[0], sides[-1]), sides)
+    ]
+
+
+def each_head(
+    module: ProgramModule, one: Attention, array: Array
+) -> Iterator[tuple[int | None, int | None, Array]]:
+    """The weights of each head, with the number of its layer, as the equations count, and its own; an axis of
+    texts stays in front of those that look and are looked at."""
+    texts = array.ndim - len(module.code.tensors[one.name].axes)
+    outer = [texts + n for n in (one.layer, *one.heads) if n is not None]
+    inner = [*range(texts), *(texts + n for n in (one.rows, *one.columns))]
+    turned = array.transpose([*outer, *inner])
     for place in np.ndindex(turned.shape[: len(outer)]):
-        layer, head = layer_and_head(subject.module, one, place, turned.shape)
-        looks += _matrices(Look(one.name, layer, head, turned[place], sides[0], sides[-1]), sides)
-    return looks
-
-
-def layer_and_head(
-    module: ProgramModule, one: Attention, place: tuple[int, ...], shape: tuple[int, ...]
-) -> tuple[int | None, int | None]:
-    """The numbers of the weights at a place of the first axes: layers as the equations count them."""
-    layer = None
-    if one.layer is not None:
-        layer = place[0] + _lower(module, one.name, one.layer)
-        place, shape = place[1:], shape[1:]
-    return layer, int(np.ravel_multi_index(place, shape[: len(place)])) if place else None
+        layer, heads, sizes = None, place, turned.shape[: len(outer)]
+        if one.layer is not None:
+            layer, heads, sizes = (
+                place[0] + _lower(module, one.name, one.layer),
+                place[1:],
+                sizes[1:],
+            )
+        yield layer, int(np.ravel_multi_index(heads, sizes)) if heads else None, turned[place]
 
 
 def title_of(name: str, layer: int | None, head: int | None, at: str | None = None) -> str:
+    """`α, layer 1, head 0`."""
     parts = [("layer", layer), ("head", head), ("place", at)]
-    return ", ".join([name, *(f"{word} {n}" for word, n in parts if n is not None)])
+    named = [f"{word} {n}" for word, n in parts if n is not None]
+    return ", ".join([name, *named] if name else named)
 
 
 def _matrices(look: Look, sides: list[Side]) -> list[Look]:

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from indicial.data.world.phrasebook import Link
-from indicial.inspect.attention import Look, Side
+from indicial.inspect.attention import Look, Side, title_of
 from indicial.inspect.pictures import matrix, safe, save
 from indicial.inspect.subjects import NOTHING, UNKNOWN
 from indicial.inspect.trial import SHADES, WIDTH
@@ -343,11 +343,10 @@ def picture_blocks(looks: Sequence[Look], *, colour: bool = False, width: int = 
         first = head[0]
         each = 2 * first.weights.shape[1]
         across = max(1, (width + GAP) // (each + GAP))
-        named = [("layer", first.layer), ("head", first.head)]
-        where = "".join(f", {word} {n}" for word, n in named if n is not None)
+        title = title_of(first.name, first.layer, first.head)
         if lines:
             lines.append("")
-        lines.append(f"{first.name}{where}: where the model looks as it says each word")
+        lines.append(f"{title}: where the model looks as it says each word")
         for start in range(0, len(head), across):
             some = head[start : start + across]
             heads = [clipped(word_of(look), each) for look in some]

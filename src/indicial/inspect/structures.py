@@ -24,7 +24,6 @@ And by the kind of the words looked at, relations of Universal Dependencies: `fo
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,7 +35,7 @@ from indicial.compile.module.module import ProgramModule
 from indicial.data.tokenizers import Tokenizer
 from indicial.data.world.rendering import Dependency
 from indicial.data.world.world import Sentence, World
-from indicial.inspect.attention import Array, Attention, attentions
+from indicial.inspect.attention import Array, Attention, attentions, each_head, title_of
 from indicial.program import ir
 from indicial.program.messages import IndicialError
 from indicial.tasks.predictions import token_inputs
@@ -52,8 +51,7 @@ class HeadWeights:
 
     @property
     def title(self) -> str:
-        parts = [("layer", self.layer), ("head", self.head)]
-        return ", ".join(f"{word} {n}" for word, n in parts if n is not None)
+        return title_of("", self.layer, self.head)
 
     def entropy(self) -> Array:
         """Nats, by text and place; e to it is over how many places the weights are spread."""
@@ -76,19 +74,11 @@ def weights_of(module: ProgramModule, inputs: Mapping[str, torch.Tensor]) -> lis
     with torch.no_grad():
         given: dict[str, Any] = dict(inputs)
         arrays = module(**given, want=[one.name for one in found])
-    heads = []
-    for one in found:
-        others = [n for n in (one.layer, *one.heads) if n is not None]
-        # The first axis is that of the texts.
-        order = [*(1 + n for n in others), 0, 1 + one.rows, 1 + one.columns[0]]
-        array = arrays[one.name].double().cpu().numpy().transpose(order)
-        first = 0
-        if one.layer is not None:
-            first = code.tensors[one.name].axes[one.layer].lower.value(module.sizes.known)
-        for place in itertools.product(*map(range, array.shape[: len(others)])):
-            layer = place[0] + first if one.layer is not None else None
-            heads.append(HeadWeights(layer, place[-1] if one.heads else None, array[place]))
-    return heads
+    return [
+        HeadWeights(*head)
+        for one in found
+        for head in each_head(module, one, arrays[one.name].double().cpu().numpy())
+    ]
 
 
 def _looks_at_itself(code: ir.Code, one: Attention) -> bool:
@@ -193,7 +183,7 @@ class Head:
 
     @property
     def title(self) -> str:
-        return HeadWeights(self.layer, self.head, np.empty(0)).title
+        return title_of("", self.layer, self.head)
 
 
 def structures(

@@ -26,7 +26,7 @@ from indicial.data.world.phrasebook import AlignmentScore, is_right, read_links
 from indicial.data.world.scenes import PointingScore, judge, owners
 from indicial.decode.answers import Answerer, stacked
 from indicial.decode.settings import Decoding
-from indicial.inspect.attention import Attention, attentions, layer_and_head, title_of
+from indicial.inspect.attention import Attention, attentions, each_head, title_of
 from indicial.inspect.subjects import shift
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of
@@ -177,14 +177,9 @@ class _Reader:
             )
         later = -1 - shift(code, target.name)  # the place that predicts word n is n + later
         for one in found:
-            outer = [n for n in (one.layer, *one.heads) if n is not None]
-            order = [0, *(1 + n for n in (*outer, one.rows, *one.columns))]
-            turned = arrays[one.name].double().numpy().transpose(order)
-            for row in range(len(rows)):
-                for place in np.ndindex(turned.shape[1 : 1 + len(outer)]):
-                    numbers = layer_and_head(module, one, place, turned.shape[1:])
-                    title = title_of(one.name, *numbers)
-                    weights = turned[(row, *place)]
+            for layer, head, several in each_head(module, one, arrays[one.name].double().numpy()):
+                title = title_of(one.name, layer, head)
+                for row, weights in enumerate(several):
                     if truth:
                         weights = weights[:, : int(next(iter(lengths.values()))[row])]
                     # Where no place predicts the first word, it looks nowhere in particular.
