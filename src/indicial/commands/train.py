@@ -70,7 +70,7 @@ STOPPED = 130
 def add(commands: Commands[Any]) -> None:
     parser = command(commands, "train", "train a model on text", TEXT, _train)
     parser.other_names = OTHER_NAMES
-    parser.add_argument("model", nargs="*", metavar="MODEL", help=GROUPS["model"][0].help)
+    parser.add_argument("model", nargs="*", metavar="MODEL", help=OPTIONS["model"].help)
     for title, options in GROUPS.items():
         group = parser.add_argument_group(title)
         for one in options:
@@ -186,7 +186,9 @@ def _add_compare(commands: Commands[Any]) -> None:
     option(group, "--text COMPARE", "the example on which weights are shown")
     option(group, "--task NAME", "why they differ, on every case of content, position or unique")
     option(group, "--json", "all numbers as JSON")
-    more = {"data": DATA, "learning": [OPTIONS["batch_size"], *LEARNING], "machine": MACHINE}
+    more = {
+        DATA: GROUPS[DATA], LEARNING: [OPTIONS["batch_size"], *GROUPS[LEARNING]], MACHINE: GROUPS[MACHINE],
+    }  # fmt: skip
     for title, options in more.items():
         own = parser.add_argument_group(title)
         for one in options:

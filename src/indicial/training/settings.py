@@ -131,106 +131,6 @@ class Option:
         return IndicialError(f"{self.flag} {what}; got {value}")
 
 
-WHOLE, NUMBER, WORD, WORDS, FLAG, PAIRS = "whole", "number", "word", "words", "flag", "pairs"
-
-MODEL = [
-    Option("model", WORDS, "names of the library or .eq files; several are joined", "MODEL"),
-    Option(
-        "set", PAIRS, "a size (J=256), a constant (λ=0.01) or what fills a hole (CELL=lstm, "
-        "CELL=cell.eq); may be repeated", "NAME=VALUE",
-    ),
-    Option(
-        "task", WORD, "language: a word from those before it; blank: a word from all others"
-        "; columns: what several inputs say (by the equations)", choices=("language", "blank", "columns"),
-    ),
-    Option(
-        "objective", WORD, "what is learned of a text: language, spans, blank, question, or several with "
-        "shares, language=1,spans=2 (by the data)", "NAMES",
-    ),
-    Option("from", WORD, "start from the weights of another run: fine-tuning", "RUN"),
-]  # fmt: skip
-DATA = [
-    Option(
-        "data", WORDS, "text: files, folders, .gz, .jsonl, .csv, - for standard input, or a "
-        "built-in world (people, village; with columns: phrasebook, scenes); x=PATH for the input x, or "
-        "a table of columns", "PATH",
-    ),
-    Option(
-        "column", PAIRS, "the column of a table that an input reads; may be repeated", "INPUT=COLUMN",
-        example="x=german",
-    ),
-    Option(
-        "shares", WORDS, "how often each of the files and folders of --data comes, in their order, such as 1 3 "
-        "(by what is in them)", "X",
-    ),
-    Option("field", WORD, "the field of .jsonl or .csv that holds the text", "NAME"),
-    Option("tokens", WORD, "what a token is (by data and time)", choices=("auto", "bytes", "characters", "bpe")),
-    Option(
-        "documents", WORD, "what a document is (by the lines; a row of .jsonl or .csv)",
-        choices=("auto", "file", "lines", "blank-lines"),
-    ),
-    Option("vocabulary", WHOLE, "how many tokens bpe makes (by data and time)", "N", least=2),
-    Option("validation", WORDS, "a part of the data, or files of their own (0.1)", "PART"),
-    Option("world_size", WHOLE, "sentences or rows of a world that are made (by the world)", "N", least=10),
-    Option("mirror", FLAG, "mirror half of the pictures, left and right, anew each time they are seen"),
-    Option("shift", WHOLE, "move each picture by up to so many points, anew each time (0)", "N", least=0),
-    Option("context", WHOLE, "tokens in a row of a batch (by the data)", "N", least=2),
-]  # fmt: skip
-AMOUNT = [
-    Option("minutes", NUMBER, "how long to train; sizes and steps are chosen for it (5)", "M", least=0.001),
-    Option("max_steps", WHOLE, "how many steps, however long they take", "N", least=1),
-    Option("batch_size", WHOLE, "rows in a batch (by the data)", "N", least=1),
-    Option("accumulate", WHOLE, "batches in a step; their gradients are averaged (1)", "N", least=1),
-    Option(
-        "patience", WHOLE, "stop after so many looks at the validation part without a better one "
-        "(never)", "N", least=1,
-    ),
-]  # fmt: skip
-LEARNING = [
-    Option(
-        "optimizer", WORD, "muon: Muon for matrices, AdamW for the rest (muon)",
-        choices=("adamw", "muon"),
-    ),
-    Option("learning_rate", NUMBER, "its largest value (by optimizer and width)", "X", least=1e-12),
-    Option("warmup", WHOLE, "steps in which it rises (a twentieth of all)", "N", least=0),
-    Option("weight_decay", NUMBER, "how much matrices shrink (0.1 to 0.5)", "X", least=0),
-    Option("clip", NUMBER, "the largest norm of the gradient; 0 clips nothing (1)", "X", least=0),
-    Option("clip_each", FLAG, "clip each tensor by its own norm"),
-    Option("average", WHOLE, "keep the mean of the weights over about so many steps, and use it (0)", "N", least=0),
-]  # fmt: skip
-LOOKING = [
-    Option(
-        "eval_every", WHOLE, "steps from one look at the validation part to the next (a "
-        "twentieth of all)", "N", least=1,
-    ),
-    Option("eval_tokens", WHOLE, "tokens of it that a look counts (by its time)", "N", least=1),
-    Option("save_every", WHOLE, "steps from one checkpoint to the next (as eval-every)", "N", least=1),
-    Option("out", WORD, "the folder of the run (runs/MODEL-DATA-1)", "RUN"),
-    Option("tensorboard", FLAG, "write a log for TensorBoard as well"),
-]  # fmt: skip
-MACHINE = [
-    Option("device", WORD, "cpu, cuda, cuda:1, mps (the best there is)", "NAME"),
-    Option(
-        "precision", WORD, "bfloat16: products in 16 bits (where the device is made for it)",
-        choices=("float32", "bfloat16"),
-    ),
-    Option("compile", FLAG, "hand the module to torch.compile"),
-    Option("fsdp", FLAG, "divide the weights over the processes that torchrun started"),
-    Option("seed", WHOLE, "of the first weights, the order of the data, dropout (0)", "N", least=0, most=2**32 - 1),
-]  # fmt: skip
-
-GROUPS = {
-    "model": MODEL,
-    "data": DATA,
-    "how long and how much": AMOUNT,
-    "learning": LEARNING,
-    "looking and keeping": LOOKING,
-    "machine": MACHINE,
-}
-"""In the order of the help."""
-
-OPTIONS = {option.name: option for group in GROUPS.values() for option in group}
-
 OTHER_NAMES = {
     "lr": "learning-rate", "epochs": "max-steps", "epoch": "max-steps", "steps": "max-steps",
     "iterations": "max-steps", "bs": "batch-size",
@@ -246,54 +146,101 @@ OTHER_NAMES = {
 """What others call it; only used to say how it is called here. The letters are those of the library."""
 
 
+MODEL, DATA, AMOUNT = "model", "data", "how long and how much"
+LEARNING, LOOKING, MACHINE = "learning", "looking and keeping", "machine"
+"""The groups of the settings, in the order of the help."""
+
+
+def told(group: str, text: str, metavar: str = "", default: Any = None, **more: Any) -> Any:
+    """A field of `Settings` that nobody need say, with what an `Option` is told of it."""
+    about = {"group": group, "help": text, "metavar": metavar, **more}
+    if default == {}:
+        return field(default_factory=dict, metadata=about)
+    return field(default=default, metadata=about)
+
+
+# fmt: off
 @dataclass(frozen=True)
 class Settings:
-    """What was said, by the names of the options; None where nothing was."""
+    """What was said, by the names of the options; None where nothing was. All options are made of these."""
 
-    model: tuple[str, ...] = ()
-    set: dict[str, str] = field(default_factory=dict)
-    task: str | None = None
-    objective: str | None = None
-    from_: str | None = None  # `from` is a word of Python
+    model: tuple[str, ...] = told(
+        MODEL, "names of the library or .eq files; several are joined", "MODEL", default=())
+    set: dict[str, str] = told(  # noqa: RUF009 (it is a field)
+        MODEL, "a size (J=256), a constant (λ=0.01) or what fills a hole (CELL=lstm, CELL=cell.eq); may be repeated",
+        "NAME=VALUE", default={})
+    task: str | None = told(
+        MODEL, "language: a word from those before it; blank: a word from all others; columns: what several inputs "
+        "say (by the equations)", choices=("language", "blank", "columns"))
+    objective: str | None = told(
+        MODEL, "what is learned of a text: language, spans, blank, question, or several with shares, "
+        "language=1,spans=2 (by the data)", "NAMES")
+    from_: str | None = told(  # `from` is a word of Python
+        MODEL, "start from the weights of another run: fine-tuning", "RUN")
 
-    data: tuple[str, ...] = ()
-    column: dict[str, str] = field(default_factory=dict)
-    shares: tuple[str, ...] | None = None
-    field: str | None = None
-    documents: str | None = None
-    tokens: str | None = None
-    vocabulary: int | None = None
-    validation: tuple[str, ...] | None = None
-    world_size: int | None = None
-    mirror: bool | None = None
-    shift: int | None = None
-    context: int | None = None
+    data: tuple[str, ...] = told(
+        DATA, "text: files, folders, .gz, .jsonl, .csv, - for standard input, or a built-in world (people, village; "
+        "with columns: phrasebook, scenes); x=PATH for the input x, or a table of columns", "PATH", default=())
+    column: dict[str, str] = told(  # noqa: RUF009 (it is a field)
+        DATA, "the column of a table that an input reads; may be repeated", "INPUT=COLUMN", default={},
+        example="x=german")
+    shares: tuple[str, ...] | None = told(
+        DATA, "how often each of the files and folders of --data comes, in their order, such as 1 3 (by what is in "
+        "them)", "X")
+    field: str | None = told(DATA, "the field of .jsonl or .csv that holds the text", "NAME")
+    tokens: str | None = told(
+        DATA, "what a token is (by data and time)", choices=("auto", "bytes", "characters", "bpe"))
+    documents: str | None = told(
+        DATA, "what a document is (by the lines; a row of .jsonl or .csv)",
+        choices=("auto", "file", "lines", "blank-lines"))
+    vocabulary: int | None = told(DATA, "how many tokens bpe makes (by data and time)", "N", least=2)
+    validation: tuple[str, ...] | None = told(
+        DATA, "a part of the data, or files of their own (0.1)", "PART")
+    world_size: int | None = told(
+        DATA, "sentences or rows of a world that are made (by the world)", "N", least=10)
+    mirror: bool | None = told(
+        DATA, "mirror half of the pictures, left and right, anew each time they are seen")
+    shift: int | None = told(
+        DATA, "move each picture by up to so many points, anew each time (0)", "N", least=0)
+    context: int | None = told(DATA, "tokens in a row of a batch (by the data)", "N", least=2)
 
-    minutes: float | None = None
-    max_steps: int | None = None
-    batch_size: int | None = None
-    accumulate: int | None = None
-    patience: int | None = None
+    minutes: float | None = told(
+        AMOUNT, "how long to train; sizes and steps are chosen for it (5)", "M", least=0.001)
+    max_steps: int | None = told(AMOUNT, "how many steps, however long they take", "N", least=1)
+    batch_size: int | None = told(AMOUNT, "rows in a batch (by the data)", "N", least=1)
+    accumulate: int | None = told(
+        AMOUNT, "batches in a step; their gradients are averaged (1)", "N", least=1)
+    patience: int | None = told(
+        AMOUNT, "stop after so many looks at the validation part without a better one (never)", "N", least=1)
 
-    optimizer: str | None = None
-    learning_rate: float | None = None
-    warmup: int | None = None
-    weight_decay: float | None = None
-    clip: float | None = None
-    clip_each: bool | None = None
-    average: int | None = None
+    optimizer: str | None = told(
+        LEARNING, "muon: Muon for matrices, AdamW for the rest (muon)", choices=("adamw", "muon"))
+    learning_rate: float | None = told(
+        LEARNING, "its largest value (by optimizer and width)", "X", least=1e-12)
+    warmup: int | None = told(LEARNING, "steps in which it rises (a twentieth of all)", "N", least=0)
+    weight_decay: float | None = told(LEARNING, "how much matrices shrink (0.1 to 0.5)", "X", least=0)
+    clip: float | None = told(
+        LEARNING, "the largest norm of the gradient; 0 clips nothing (1)", "X", least=0)
+    clip_each: bool | None = told(LEARNING, "clip each tensor by its own norm")
+    average: int | None = told(
+        LEARNING, "keep the mean of the weights over about so many steps, and use it (0)", "N", least=0)
 
-    eval_every: int | None = None
-    eval_tokens: int | None = None
-    save_every: int | None = None
-    out: str | None = None
-    tensorboard: bool | None = None
+    eval_every: int | None = told(
+        LOOKING, "steps from one look at the validation part to the next (a twentieth of all)", "N", least=1)
+    eval_tokens: int | None = told(LOOKING, "tokens of it that a look counts (by its time)", "N", least=1)
+    save_every: int | None = told(
+        LOOKING, "steps from one checkpoint to the next (as eval-every)", "N", least=1)
+    out: str | None = told(LOOKING, "the folder of the run (runs/MODEL-DATA-1)", "RUN")
+    tensorboard: bool | None = told(LOOKING, "write a log for TensorBoard as well")
 
-    device: str | None = None
-    precision: str | None = None
-    compile: bool | None = None
-    fsdp: bool | None = None
-    seed: int | None = None
+    device: str | None = told(MACHINE, "cpu, cuda, cuda:1, mps (the best there is)", "NAME")
+    precision: str | None = told(
+        MACHINE, "bfloat16: products in 16 bits (where the device is made for it)", choices=("float32", "bfloat16"))
+    compile: bool | None = told(MACHINE, "hand the module to torch.compile")
+    fsdp: bool | None = told(MACHINE, "divide the weights over the processes that torchrun started")
+    seed: int | None = told(
+        MACHINE, "of the first weights, the order of the data, dropout (0)", "N", least=0, most=2**32 - 1)
+    # fmt: on
 
     @staticmethod
     def read(values: Mapping[str, object]) -> Settings:
@@ -347,6 +294,21 @@ class Settings:
             if value not in (None, (), {}):
                 found[f.name.rstrip("_")] = list(value) if isinstance(value, tuple) else value
         return found
+
+
+KINDS = {
+    "int": "whole", "float": "number", "str": "word", "tuple[str, ...]": "words", "bool": "flag",
+    "dict[str, str]": "pairs",
+}  # fmt: skip
+"""The kinds of options by the types of their values."""
+GROUPS: dict[str, list[Option]] = {}
+for _field in fields(Settings):
+    _about = dict(_field.metadata)
+    _kind = KINDS[str(_field.type).removesuffix(" | None")]
+    GROUPS.setdefault(_about.pop("group"), []).append(
+        Option(_field.name.rstrip("_"), _kind, **_about)
+    )
+OPTIONS = {option.name: option for group in GROUPS.values() for option in group}
 
 
 def suggestion(name: str) -> str:

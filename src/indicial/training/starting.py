@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import torch
@@ -406,22 +406,11 @@ def _choices(
     optimizer = settings.optimizer or "muon"
     width = defaults.width_of(task.program, module.sizes.known)
     rate = defaults.default_rate(optimizer, width, defaults.takes_large_steps(task.program.code))
-    kept = Choices(
-        context=task.context,
-        batch_size=task.batch_size,
-        max_steps=settings.max_steps or 1_000_000,
-        learning_rate=_said(settings.learning_rate, rate),
-        accumulate=settings.accumulate or 1,
-        optimizer=optimizer,
-        clip=_said(settings.clip, 1.0),
-        clip_each=bool(settings.clip_each),
-        average=settings.average or 0,
-        patience=settings.patience,
-        seed=settings.seed or 0,
-        device=device,
-        precision=defaults.precision(device, settings.precision),
-        compile=bool(settings.compile),
-    )
+    names = [f.name for f in fields(Choices)]
+    said = {n: value for n in names if (value := getattr(settings, n, None)) is not None}
+    rows = {"context": task.context, "batch_size": task.batch_size}
+    machine = {"device": device, "precision": defaults.precision(device, settings.precision)}
+    kept = Choices(**{"max_steps": 1_000_000, "learning_rate": rate, **said, **rows, **machine})
     few = settings.max_steps is not None and settings.max_steps <= FEW
     per_step = processes.share(None if few else rehearse(task, module, kept, processes))
     about = task.about
@@ -438,9 +427,5 @@ def _choices(
     )
     planned = most is not None and settings.max_steps is None
     epochs = chosen.max_steps * tokens / about.tokens if planned else 0.0
-    decay = _said(settings.weight_decay, defaults.weight_decay(epochs))
+    decay = said.get("weight_decay", defaults.weight_decay(epochs))
     return replace(chosen, weight_decay=decay), per_step
-
-
-def _said(value: float | None, otherwise: float) -> float:
-    return otherwise if value is None else value

@@ -12,6 +12,7 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -108,16 +109,16 @@ def resume(
             f"the learning rate was planned for {choices.max_steps} steps and is now for "
             f"{settings.max_steps}"
         )
+    changed: dict[str, Any] = {}
     if settings.max_steps is not None:  # so many, however long they take
-        choices = replace(
-            choices,
-            max_steps=settings.max_steps,
-            seconds=None,
-            eval_every=choices.eval_every or choices.mark_every,
-            save_every=choices.save_every or choices.mark_every,
-        )
+        changed |= {
+            "max_steps": settings.max_steps, "seconds": None,
+            "eval_every": choices.eval_every or choices.mark_every,
+            "save_every": choices.save_every or choices.mark_every,
+        }  # fmt: skip
     if settings.patience is not None:
-        choices = replace(choices, patience=settings.patience)
+        changed["patience"] = settings.patience
+    choices = replace(choices, **changed)
     program = run.program
     if data is None:
         known = run.folder if kept.from_ is not None else None
@@ -135,11 +136,8 @@ def resume(
         tell(Origin(Run.open(kept.from_)).fill(module))
     end = stretch["end"] if stretch and choices.seconds is not None else choices.max_steps
     left = end - first
-    if settings.max_steps is not None:
-        for name in ("max_steps", "seconds", "eval_every", "save_every"):
-            run.keep_setting(name, getattr(choices, name))
-    if settings.patience is not None:
-        run.keep_setting("patience", choices.patience)
+    for name, value in changed.items():
+        run.keep_setting(name, value)
     if left <= 0:
         tell(f"all {first:,} steps are done; to train on: --max-steps with more than {first}")
     per_step = rehearse(task, module, choices, processes) if left > FEW else None
