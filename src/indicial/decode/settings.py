@@ -23,9 +23,9 @@ import difflib
 import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -34,11 +34,6 @@ from indicial.program.messages import IndicialError
 
 PENALTY = 50
 """A length to a higher power than this may be no number any more."""
-WHOLE = (
-    "max_new_tokens", "num_beams", "num_return_sequences", "top_k", "no_repeat_ngram_size", "seed",
-)  # fmt: skip
-NUMBERS = ("temperature", "top_p", "min_p", "repetition_penalty", "length_penalty")
-
 OTHER_NAMES = {"max_length": "max_new_tokens", "num_samples": "num_return_sequences"}
 """What others call it; only used to say how it is called here."""
 
@@ -102,16 +97,16 @@ class Decoding:
 
     def _check_kinds(self) -> None:
         """Numbers of any kind, NumPy's too; `top_k="5"` and `max_new_tokens=True` are none."""
-        for name in (*WHOLE, *NUMBERS):
-            value: Any = getattr(self, name)
-            kind: Any = Integral if name in WHOLE else Real
-            if name == "seed" and value is None:
+        for one in fields(self):
+            whole = str(one.type).startswith("int")
+            value, kind = getattr(self, one.name), cast(Any, Integral if whole else Real)
+            if (value is None and one.default is None) or not (whole or one.type == "float"):
                 continue
             if not isinstance(value, kind) or isinstance(value, bool):
-                words = "a whole number" if name in WHOLE else "a number"
-                raise IndicialError(f"{name} is {value!r}; it is {words}")
+                words = "a whole number" if whole else "a number"
+                raise IndicialError(f"{one.name} is {value!r}; it is {words}")
             if not isinstance(value, int | float):  # as JSON takes it
-                object.__setattr__(self, name, int(value) if name in WHOLE else float(value))
+                object.__setattr__(self, one.name, int(value) if whole else float(value))
 
     def _check_numbers(self) -> None:
         for name, (fits, words) in BOUNDS.items():
