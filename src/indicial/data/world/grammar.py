@@ -164,19 +164,23 @@ DEEPEST = "2"
 """How deep relative clauses go: those in a clause as deep as this have none of their own."""
 
 TOLD = {
-    "born": 5,
-    "lives_in": 4,
-    "works_as": 4,
-    "speaks": 3,
-    "plays": 3,
-    "likes": 3,
-    "owns": 4,
-    "keeps": 4,
-    "married_to": 2,
-    "friend_of": 2,
-    "self": 2,
-}
-"""What is told of a person, and how often."""
+    "born": (5, "4 born_in: born_in; 2 born_in_year: born_in born_year; 2 born_year: born_year; "
+             "2 comes_from: comes_from"),
+    "lives_in": (4, "4 lives_in: lives_in; 1 has_a_house: lives_in; 1 lives_near: lives_in landmark=landmark"),
+    "works_as": (4, "2 works_as: works_as; 1 is_a: works_as; 2 works_in: works_as lives_in"),
+    "speaks": (3, "2 speaks: speaks; 2 learned: learned; 2 speaks_both: speaks learned"),
+    "plays": (3, "2 plays: plays; 2 plays_every: plays time=time"),
+    "likes": (3, "3 likes: likes; 1 eats_every: likes time=time"),
+    "owns": (4, "2 owns: owns owns_in_colour; 3 handles: owns owns_in_colour verb=handling"),
+    "keeps": (4, "2 keeps: keeps calls_it; 3 cares_for: keeps calls_it verb=caring"),
+    "married_to": (2, "1 married_to: other=name"),
+    "friend_of": (2, "1 friend_of: other=name"),
+    "self": (2, "1 self: verb=verb"),
+}  # fmt: skip
+"""What is told of a person: how often, and in which ways, each with how often it is chosen, its rule and the parts
+of that. A part is what is true of the person, `born_in`, or a phrase of a category, `verb=caring`."""
+AGREEING = ("verb", "caring", "handling")
+"""Categories whose words agree with the person."""
 
 BEINGS = {"common": 0.3, "masculine": 0.2, "feminine": 0.2, "plural": 0.3}
 """The forms of those who have no name, and how often. The gender of a job's name is not known."""
@@ -272,7 +276,7 @@ class Syntax:
     def _told(self, person: str, besides: str = "") -> dict[str, int]:
         """What there is to tell of a person, besides what is told already, and how often."""
         lacking = "" if self.facts.has(person, "married_to") else "married_to"
-        return {r: often for r, often in TOLD.items() if r not in (besides, lacking)}
+        return {r: often for r, (often, _) in TOLD.items() if r not in (besides, lacking)}
 
     def _telling(self, phrase: Phrase) -> Iterator[Choice]:
         _, form, person, besides = phrase
@@ -284,48 +288,21 @@ class Syntax:
 
     def _fact(self, phrase: Phrase) -> Iterator[Choice]:
         """The ways to say a fact of a person, each with what it needs to know."""
-        _, form, person, relation = phrase
+        for way in TOLD[phrase.limit][1].split("; "):
+            rule, _, listed = way.partition(": ")
+            often, name = rule.split()
+            parts = [part.partition("=") for part in listed.split()]
+            yield choice(
+                int(often), name, **{part: self._of(phrase, part, c) for part, _, c in parts}
+            )
 
-        def say(weight: float, name: str, *relations: str, **parts: Phrase) -> Choice:
-            known = {r: self._value(person, r) for r in relations}
-            return choice(weight, name, **known, **parts)
-
-        match relation:
-            case "born":
-                yield say(4, "born_in", "born_in")
-                yield say(2, "born_in_year", "born_in", "born_year")
-                yield say(2, "born_year", "born_year")
-                yield say(2, "comes_from", "comes_from")
-            case "lives_in":
-                yield say(4, "lives_in", "lives_in")
-                yield say(1, "has_a_house", "lives_in")
-                yield say(1, "lives_near", "lives_in", landmark=Phrase("landmark"))
-            case "works_as":
-                yield say(2, "works_as", "works_as")
-                yield say(1, "is_a", "works_as")
-                yield say(2, "works_in", "works_as", "lives_in")
-            case "speaks":
-                yield say(2, "speaks", "speaks")
-                yield say(2, "learned", "learned")
-                yield say(2, "speaks_both", "speaks", "learned")
-            case "plays":
-                yield say(2, "plays", "plays")
-                yield say(2, "plays_every", "plays", time=Phrase("time"))
-            case "likes":
-                yield say(3, "likes", "likes")
-                yield say(1, "eats_every", "likes", time=Phrase("time"))
-            case "owns":
-                handling = Phrase("handling", form)
-                yield say(2, "owns", "owns", "owns_in_colour")
-                yield say(3, "handles", "owns", "owns_in_colour", verb=handling)
-            case "keeps":
-                yield say(2, "keeps", "keeps", "calls_it")
-                yield say(3, "cares_for", "keeps", "calls_it", verb=Phrase("caring", form))
-            case "married_to" | "friend_of":
-                other = self._value(person, relation, "name")
-                yield say(1, relation, other=other)
-            case "self":
-                yield say(1, "self", verb=Phrase("verb", form))
+    def _of(self, phrase: Phrase, part: str, category: str) -> Phrase:
+        """A part of a fact, by the table."""
+        if category == "name":
+            return self._value(phrase.about, phrase.limit, "name")
+        if category:
+            return Phrase(category, phrase.form if category in AGREEING else "")
+        return self._value(phrase.about, part)
 
     # Anybody.
 
