@@ -48,14 +48,11 @@ class Made(Table):
     part: str
     count: int
     seed: int
+    folder = Path()
 
     @property
     def name(self) -> str:
         return self.world.name
-
-    @property
-    def folder(self) -> Path:
-        return Path()
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -222,18 +222,12 @@ class Paged(Table):
 
     questions: Questions
     pages: Source
+    folder = Path()
+    columns = (QUESTION, ANSWER, PAGE, ASKED)
 
     @property
     def name(self) -> str:
         return f"{self.questions.name} with {self.pages.name}"
-
-    @property
-    def folder(self) -> Path:
-        return Path()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (QUESTION, ANSWER, PAGE, ASKED)
 
     @cached_property
     def _index(self) -> Index:

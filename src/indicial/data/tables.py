@@ -92,10 +92,7 @@ class Lines(Table):
     """Each line is a row with one cell."""
 
     file: File
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (LINE,)
+    columns = (LINE,)
 
     def rows(self) -> Rows:
         for number, line in enumerate(lines_of(self.file, raw=False), 1):
@@ -198,14 +195,8 @@ class Conllu(Table):
     """Sentences of Universal Dependencies; each cell but `text` is a list, one entry for each word."""
 
     file: File
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (*treebanks.FIELDS, "text")
-
-    @property
-    def also(self) -> Mapping[str, str]:
-        return treebanks.ALSO
+    columns = (*treebanks.FIELDS, "text")
+    also = treebanks.ALSO
 
     def rows(self) -> Rows:
         for found in treebanks.sentences(lines_of(self.file, raw=False)):
@@ -313,14 +304,11 @@ class Images(Table):
     """The images below a folder, in the order of their names."""
 
     file: File
+    columns = ("file", "folder")
 
     @property
     def folder(self) -> Path:
         return self.file.path
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("file", "folder")
 
     @cached_property
     def names(self) -> tuple[str, ...]:
