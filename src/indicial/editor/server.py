@@ -212,33 +212,34 @@ async def _references(server: Server, params: lsp.ReferenceParams) -> list[lsp.L
 async def _places_of(
     server: Server, params: lsp.DefinitionParams | lsp.ReferenceParams, only_definitions: bool
 ) -> list[lsp.Location]:
-    uri = params.text_document.uri
-    text = await server.ready(uri, SOON)
+    found = await _named(server, params)
+    if found and found[0][0].kind == MODEL:
+        return [_model(found[0][0].key)]
+    if only_definitions:
+        found = [one for one in found if one[0].defines] or found[:1]
+    return [lsp.Location(params.text_document.uri, place) for _, place in found]
+
+
+async def _named(
+    server: Server,
+    params: lsp.DefinitionParams | lsp.ReferenceParams | lsp.DocumentHighlightParams,
+) -> list[tuple[Occurrence, lsp.Range]]:
+    """The name at a position, wherever it stands; nothing if there is none."""
+    text = await server.ready(params.text_document.uri, SOON)
     one = _here(text, params.position) if text else None
     if text is None or one is None:
         return []
-    if one.kind == MODEL:
-        return [_model(one.key)]
-    found = together(text.known.findings.names, one)
-    if only_definitions:
-        found = [n for n in found if n.defines] or found[:1]
-    places = _Places(text)
-    return [lsp.Location(uri, places.range(*text.known.now(n.start, n.end))) for n in found]
+    places, names = _Places(text), together(text.known.findings.names, one)
+    return [(n, places.range(*text.known.now(n.start, n.end))) for n in names]
 
 
 async def _highlights(
     server: Server, params: lsp.DocumentHighlightParams
 ) -> list[lsp.DocumentHighlight]:
-    text = await server.ready(params.text_document.uri, SOON)
-    one = _here(text, params.position) if text else None
-    if text is None or one is None:
-        return []
-    places, read, write = _Places(text), lsp.DocumentHighlightKind.Read, lsp.DocumentHighlightKind.Write  # fmt: skip
+    read, write = lsp.DocumentHighlightKind.Read, lsp.DocumentHighlightKind.Write
     return [
-        lsp.DocumentHighlight(
-            places.range(*text.known.now(n.start, n.end)), write if n.defines else read
-        )
-        for n in together(text.known.findings.names, one)
+        lsp.DocumentHighlight(place, write if one.defines else read)
+        for one, place in await _named(server, params)
     ]
 
 

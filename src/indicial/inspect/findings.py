@@ -22,7 +22,7 @@ import tempfile
 import textwrap
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -180,17 +180,9 @@ class Findings:
         return paths
 
     def to_json(self) -> dict[str, Any]:
-        found = {
-            "model": self.title,
-            "texts": self.texts,
-            "gradients": _listed(self.gradients, asdict),
-            "jacobians": _listed(self.jacobians, _jacobian),
-            "saturations": _listed(self.saturations, asdict),
-            "parameters": [asdict(one) for one in self.parameters],
-            "activations": [asdict(one) for one in self.activations],
-            "neighbours": _listed(self.neighbours, asdict),
-        }
-        return {name: finite(part) for name, part in found.items()}
+        named = {"model": self.title, "texts": self.texts}
+        rest = [f.name for f in fields(self) if f.name not in ("title", "texts")]
+        return named | {name: finite(_listed(getattr(self, name))) for name in rest}
 
 
 def inspect_run(
@@ -223,22 +215,20 @@ def inspect_run(
     )
 
 
-def _listed(found: Any, one: Any) -> Any:
-    """A list of JSON; what does not apply is told as a reason."""
-    if isinstance(found, str):
-        return {"not_applicable": found}
-    return [{"not_applicable": f} if isinstance(f, str) else one(f) for f in found]
-
-
-def _jacobian(found: Jacobian) -> dict[str, Any]:
-    return {
-        "name": found.name,
-        "radius": found.radius,
-        "radii": found.radii.tolist(),
-        "stretch": found.stretch,
-        "outside": found.outside,
-        "eigenvalues": [[[z.real, z.imag] for z in row] for row in found.eigenvalues.tolist()],
-    }
+def _listed(found: Any) -> Any:
+    """JSON, of each of several; what does not apply is told as a reason."""
+    match found:
+        case list():
+            return list(map(_listed, found))
+        case str():
+            return {"not_applicable": found}
+        case Jacobian():
+            values = [[[z.real, z.imag] for z in row] for row in found.eigenvalues.tolist()]
+            return {
+                "name": found.name, "radius": found.radius, "radii": found.radii.tolist(),
+                "stretch": found.stretch, "outside": found.outside, "eigenvalues": values,
+            }  # fmt: skip
+    return asdict(found)
 
 
 PICTURES = [f"{name}.{ending}" for name in ("gradients", "eigenvalues") for ending in FORMATS]
