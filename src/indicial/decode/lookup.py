@@ -83,16 +83,13 @@ class Librarian:
         self.reader = sharing(module, reduced(module.code, [form.read.distribution.name]))
         towers = Towers.of(module.code, form.candidates)
         self.top = sharing(module, reduced(towers.top, [self.choice]))
-        wanted = [n for n in towers.between if n in self.top.code.tensors]
         names = {tensor.name for tensor in form.candidates.given}
-        parts = [(name, reduced(towers.rows, [name])) for name in wanted]
-        theirs = [any(t in names for t in code.tensors) for _, code in parts]
-        self.page_parts = [
-            (n, sharing(module, c)) for (n, c), t in zip(parts, theirs, strict=True) if t
-        ]
-        self.question_parts = [
-            (n, sharing(module, c)) for (n, c), t in zip(parts, theirs, strict=True) if not t
-        ]
+        self.page_parts: list[tuple[str, ProgramModule]] = []
+        self.question_parts: list[tuple[str, ProgramModule]] = []
+        for name in (n for n in towers.between if n in self.top.code.tensors):
+            code = reduced(towers.rows, [name])
+            own = self.question_parts if names.isdisjoint(code.tensors) else self.page_parts
+            own.append((name, sharing(module, code)))
 
     @staticmethod
     def of(run: Run, checkpoint: str = "best", pages: Sequence[str] | None = None) -> Librarian:
@@ -177,13 +174,11 @@ class Librarian:
         assert isinstance(coding, Text)
         inputs, lengths = self._inputs(self.reader, [opened(self.pages[n]) for _, n in pairs])
         room = self.reader.sizes.known.get(read.length or "", self.context)
+        slots = [slot for slot in self.form.slots if slot.name == token]
         asked = [coding.tokenizer.encode(between(question))[:room] for question, _ in pairs]
-        long = torch.tensor([len(one) for one in asked])
-        tokens = torch.zeros(len(asked), int(long.max()), dtype=torch.int64)
-        for row, one in zip(tokens, asked, strict=True):
-            row[: len(one)] = torch.tensor(one)
-        found = self._measure({**inputs, token: tokens}, {**lengths, str(read.length): long})
-        inside = torch.arange(tokens.shape[1]) < long[:, None]
+        given, long = stacked(slots, self.codings, [{token: np.array(one)} for one in asked])
+        found = self._measure({**inputs, **given}, {**lengths, **long})
+        inside = torch.arange(found.shape[1]) < long[str(read.length)][:, None]
         nats: list[float] = (found.double() * inside).sum(1).tolist()
         return nats
 
