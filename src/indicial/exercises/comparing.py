@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from indicial.designs.checking import Check, named_task
 from indicial.designs.circuits import circuits
@@ -28,9 +29,9 @@ from indicial.designs.hand import written_design
 from indicial.designs.reasons import run_products
 from indicial.exercises.gaps import EMPTY, Exercise, Grade, Line, Unit
 from indicial.exercises.reading import LONGEST, cleaned
-from indicial.program.ir import Affine, Code, Draw, Expression, Index, Read, Statement, Tensor, Test
+from indicial.program.ir import Affine, Code, Index, Read, Tensor, Test
 from indicial.program.messages import IndicialError
-from indicial.program.rewrite import rebuild
+from indicial.program.rewrite import with_reads
 
 
 class Unlike(Exception):
@@ -51,14 +52,25 @@ def equality(code: Code, key: Code, name: str) -> tuple[Code, Test]:
     names = {n: _fresh(n, code) for n in own}
     tensors = {**{n: t for n, t in key.tensors.items() if n not in own}, **code.tensors}
     tensors |= {names[n]: replace(key.tensors[n], name=names[n]) for n in own}
-    statements = (*code.statements, *(_renamed(s, names) for s in key.statements))
-    drawn = {draw.tensor for draw in code.draws}
-    draws = (*code.draws, *(_renamed_draw(d, names) for d in key.draws if d.tensor not in drawn))
+
+    def read(one: Read) -> Read:
+        return replace(one, tensor=names.get(one.tensor, one.tensor))
+
+    renamed = partial(with_reads, change=read)
+    theirs = (
+        replace(s.rebuild(renamed), target=names.get(s.target, s.target)) for s in key.statements
+    )
+    known = {draw.tensor for draw in code.draws}
+    drawn = (
+        replace(d, arguments=tuple(map(renamed, d.arguments)))
+        for d in key.draws
+        if d.tensor not in known
+    )
     merged = replace(
         code,
         tensors=tensors,
-        statements=statements,
-        draws=draws,
+        statements=(*code.statements, *theirs),
+        draws=(*code.draws, *drawn),
         sizes={**key.sizes, **code.sizes},
         constants={**key.constants, **code.constants},
         tests=(),
@@ -104,26 +116,6 @@ def _require_same_sizes(code: Code, key: Code) -> None:
 def _role(tensor: Tensor) -> str:
     words = {"input": "given", "draw": "drawn", "defined": "defined"}
     return words.get(tensor.role, f"a {tensor.role}")
-
-
-def _renamed(statement: Statement, names: dict[str, str]) -> Statement:
-    return replace(
-        statement,
-        target=names.get(statement.target, statement.target),
-        body=_expression(statement.body, names),
-        guard=None if statement.guard is None else _expression(statement.guard, names),
-    )
-
-
-def _renamed_draw(draw: Draw, names: dict[str, str]) -> Draw:
-    return replace(draw, arguments=tuple(_expression(a, names) for a in draw.arguments))
-
-
-def _expression(node: Expression, names: dict[str, str]) -> Expression:
-    def leaf(e: Expression) -> Expression:
-        return replace(e, tensor=names.get(e.tensor, e.tensor)) if isinstance(e, Read) else e
-
-    return rebuild(node, leaf=leaf)
 
 
 def grade_design(exercise: Exercise, unit: Unit, answers: Mapping[str, str]) -> dict[str, Grade]:

@@ -39,7 +39,7 @@ from indicial.data.tokenizers import Ints, Tokenizer
 from indicial.program import ir
 from indicial.program.ir import Code, Gather, Read
 from indicial.program.messages import IndicialError
-from indicial.program.rewrite import free_indices, rebuild
+from indicial.program.rewrite import free_indices, with_reads
 
 ACTIVATIONS = ("tanh", "σ", "ReLU")
 
@@ -121,13 +121,12 @@ def cut(code: ir.Code, found: Recurrence) -> tuple[ir.Code, dict[str, str]]:
     inside = {id(s) for s in found.loop.statements()}
 
     def reads(statement: ir.Statement) -> ir.Statement:
-        def leaf(node: ir.Expression) -> ir.Expression:
-            if not isinstance(node, ir.Read) or node.tensor not in before:
-                return node
-            same = same_step(found.loop, statement, node)
-            return node if same else replace(node, tensor=before[node.tensor])
+        def change(read: ir.Read) -> ir.Read:
+            if read.tensor not in before or same_step(found.loop, statement, read):
+                return read
+            return replace(read, tensor=before[read.tensor])
 
-        return replace(statement, body=rebuild(statement.body, leaf=leaf))
+        return replace(statement, body=with_reads(statement.body, change))
 
     statements = tuple(reads(s) if id(s) in inside else s for s in code.statements)
     return replace(code, tensors=tensors, statements=statements), before
