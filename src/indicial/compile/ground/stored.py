@@ -58,7 +58,6 @@ CLASSES = {
     "compile.emit.doubling": "Alone Doubling Handed Linear",
     "compile.emit.running": "Source",
     "compile.module.runnable": "Runnable",
-    "compile.native.experts": "Experts",
     "compile.native.projections": "Gathered Outer Outers Projection Weighted",
     "compile.native.recurrence": "Recurrence",
     "compile.native.routine": "Inside Kernel Native Routine Stretch Tiled",

@@ -12,20 +12,23 @@ Where the tensors of a loop over time begin.
 
 A start outside the tensor's range is read in its place (`h[-1]` where h goes from 0); one inside is
 an element like others (`h[0]` where h goes from 0 and the steps from 1).
+
+What has no steps is a loop of one step: a decoder's step, what is computed for a place that chose an expert.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from indicial.compile.passes.forms import is_pointwise
 from indicial.compile.passes.scan import Unsupported
-from indicial.compile.schedule.plan import Loop
+from indicial.compile.schedule.plan import Loop, Run
 from indicial.compile.schedule.schedule import Need, needs
 from indicial.program import ir
 from indicial.program.cost.conditions import joined
 from indicial.program.moving import moved, specialised
+from indicial.program.rewrite import indexed
 from indicial.program.sizes import Size
 
 
@@ -363,3 +366,26 @@ def is_inside(name: str, place: Size, axis: ir.Axis, direction: int) -> bool:
     if not near:
         raise Unsupported(f"{name} starts at {place}, which may be inside its range or not")
     return True
+
+
+STEP = ir.Index("step°", Size(), Size.of(1))
+
+
+def one_step(code: ir.Code, names: Collection[str]) -> tuple[ir.Code, Loop]:
+    """The program with a step in front of some tensors; their statements as a loop of that one step.
+
+    Such loops are what kernels are made of.
+    """
+    axis = ir.Axis(STEP.name, STEP.lower, STEP.extent)
+    tensors = {
+        n: replace(t, axes=(axis, *t.axes)) if n in names else t for n, t in code.tensors.items()
+    }
+    statements = tuple(indexed(s, STEP, names) for s in code.statements)
+    own = tuple(Run(s) for s in statements if s.target in names)
+    return replace(code, tensors=tensors, statements=statements), as_loop(own)
+
+
+def as_loop(own: Sequence[Run]) -> Loop:
+    """Statements that are walked along the step."""
+    axes = dict.fromkeys((run.statement.target for run in own), 0)
+    return Loop("step·", STEP.name, "scanned", 1, *STEP.range, axes, tuple(own))

@@ -37,7 +37,7 @@ from indicial.compile.emit.doubling import Alone, Doubling, sizes_of
 from indicial.compile.ground.stored import Packed
 from indicial.compile.native import ops
 from indicial.compile.native.arranging import arranged
-from indicial.compile.native.body import is_start
+from indicial.compile.native.body import STEP, as_loop, is_start, one_step
 from indicial.compile.native.recurrence import Recurrence, register
 from indicial.compile.native.routine import Routine
 from indicial.compile.native.tiles import wide_states
@@ -49,7 +49,7 @@ from indicial.compile.passes.normal import normal
 from indicial.compile.passes.scan import Scan, Unsupported, extract, varying
 from indicial.compile.passes.simplify import inlined, shared, split, with_factors, without_nothing
 from indicial.compile.schedule.fuse import is_foreign
-from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Step
+from indicial.compile.schedule.plan import Call, Loop, Piece, Plan, Run, Step
 from indicial.compile.schedule.schedule import ScheduleError, schedule
 from indicial.program.ir import (
     Affine,
@@ -97,7 +97,7 @@ def recurrence(scan: Scan, outputs: Sequence[str]) -> Recurrence:
         kept,
         {n: bar for n, bar in back.names.items() if n in arguments},
         dict(back.given),
-        arranged(code, kept, (), scan.ragged, f"{key} forward", bool(wide), (), scan.walk),
+        _routine(scan, code, kept, f"{key} forward"),
         again,
         back,
     )
@@ -118,11 +118,7 @@ def _again(code: Code, saved: Sequence[str], wide: Sequence[str]) -> tuple[str, 
 def outputs_only(own: Recurrence) -> Routine | str:
     """The routine that keeps nothing for a gradient, or why something has to be kept."""
     try:
-        identity = f"{own.key} outputs"
-        return arranged(
-            own.code, own.outputs, (), own.scan.ragged, identity, bool(own.scan.readers),
-            (), own.scan.walk,
-        )  # fmt: skip
+        return _routine(own.scan, own.code, own.outputs, f"{own.key} outputs")
     except Unsupported as reason:
         return str(reason)
 
@@ -133,13 +129,51 @@ def backward(own: Recurrence, arguments: tuple[str, ...]) -> Routine | str:
     summed = [own.bars[n] for n in arguments if n in own.same]
     identity = f"{own.key} backward {','.join(arguments)}"
     try:
-        code = _adjoint_code(own)
-        return arranged(
-            code, want, summed, own.scan.ragged, identity, bool(own.scan.readers), own.kept,
-            own.scan.walk,
-        )  # fmt: skip
+        return _routine(own.scan, _adjoint_code(own), want, identity, summed, own.kept)
     except (Unsupported, ScheduleError) as reason:
         return str(reason)
+
+
+def _routine(
+    scan: Scan,
+    code: Code,
+    want: Sequence[str],
+    identity: str,
+    summed: Sequence[str] = (),
+    zeros: Sequence[str] = (),
+) -> Routine:
+    join = partial(_in_one_loop, summed) if scan.once else None
+    tiles = bool(scan.readers)
+    return arranged(code, want, summed, scan.ragged, identity, tiles, zeros, scan.walk, join)
+
+
+def _in_one_loop(summed: Collection[str], code: Code, plan: Plan) -> Plan:
+    """All that differs between members in the one step; weights before it, their gradients behind it."""
+    if not all(isinstance(step, Run) for step in plan.steps):
+        raise Unsupported("a loop for each place")
+    steps = [step for step in plan.steps if isinstance(step, Run)]
+    differing = varying(code).difference(summed)
+    own = [step for step in steps if step.statement.target in differing]
+    behind = [step for step in steps if step.statement.target in summed]
+    before = [step for step in steps if step not in own and step not in behind]
+    return Plan((*before, as_loop(own), *behind)) if own else plan
+
+
+def of_one_place(rows: Alone) -> Recurrence:
+    """The program of one place and one choice: a recurrence of one step, whose members are the places.
+
+    `Unsupported` where the gradient needs more than what each place computes.
+    """
+    plain = verified(shared(verified(normal(rows.code))))
+    code, _ = one_step(plain, varying(plain))
+    arguments = {n: Piece(n, (None,) * len(code.tensors[n].axes)) for n in rows.arguments}
+    made = recurrence(Scan(code, STEP.range, arguments, {}, rows.same, once=True), rows.outputs)
+    if not made.varying.issuperset(made.kept):
+        raise Unsupported("something of the weights alone is kept")
+    if not made.slopes:
+        raise Unsupported("nothing that is given changes it")
+    made.backward(made.differentiable)  # tells now if there is none
+    return made
 
 
 def plain(own: Recurrence) -> Alone | Doubling:

@@ -13,30 +13,21 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from indicial.compile.emit.doubling import Alone
 from indicial.compile.emit.quick import again, plainly
-from indicial.compile.ground.stored import Packed, stored
+from indicial.compile.ground.stored import stored
 from indicial.compile.native import toolchain
 from indicial.compile.native.projections import Outer
-from indicial.compile.native.routine import (
-    REALS,
-    CallStruct,
-    Kernel,
-    Native,
-    Routine,
-    Values,
-    row,
-)
+from indicial.compile.native.recurrence import Recurrence
+from indicial.compile.native.routine import REALS, CallStruct, Kernel, Native, Routine, Values, row
 from indicial.compile.passes.scan import Unsupported
 from indicial.compile.schedule.schedule import ScheduleError
-from indicial.program.ir import Code
 
 Tensor = torch.Tensor
 
@@ -44,57 +35,19 @@ LEAST = 48
 """So many rows of a choice are worth the packing of its weights."""
 
 
-@dataclass
-class Experts:
-    """The program of one place, walked along a step; `same` are the arguments that all places share."""
-
-    key: str
-    packed: Packed[Code]
-    arguments: tuple[str, ...]
-    output: str
-    same: frozenset[str]
-    kept: tuple[str, ...]
-    """What the forward routine returns: the output, and what the gradient reads."""
-    bars: dict[str, str]
-    slope: str
-    forward: Routine
-    STORED = (
-        "key", "packed", "arguments", "output", "same", "kept", "bars", "slope", "forward",
-    )  # fmt: skip
-    _backward: dict[tuple[str, ...], Routine] = field(default_factory=dict)
-
-    def backward(self, needed: tuple[str, ...]) -> Routine:
-        """The routine of some arguments' gradients."""
-        if needed not in self._backward:
-            asked = ("experts", self.key, needed)
-            self._backward[needed] = stored(asked, functools.partial(_backward, self, needed))
-        return self._backward[needed]
-
-    def shape(self, name: str, sizes: Mapping[str, int]) -> list[int]:
-        axes = self.packed.value.tensors[name].axes
-        return [axis.extent.value(sizes) for axis in axes]
-
-
-def _made(rows: Alone, key: str) -> Experts:
-    from indicial.compile.native.deriving_experts import made  # only where nothing is stored
-
-    return made(rows, key)
-
-
-def _backward(own: Experts, needed: tuple[str, ...]) -> Routine:
-    from indicial.compile.native.deriving_experts import backward
-
-    return backward(own, needed)
-
-
 @functools.lru_cache(maxsize=64)
-def experts(rows: Alone) -> Experts | None:
-    """The same by kernels, if there are some for it."""
-    facts = repr((rows.code, rows.arguments, rows.outputs, sorted(rows.same)))
-    key = hashlib.sha256(facts.encode()).hexdigest()[:16]
+def of_rows(rows: Alone) -> Recurrence | None:
+    """The program of one place by kernels, if there are some for it."""
+
+    def make() -> Recurrence:
+        from indicial.compile.native.deriving import of_one_place  # only where nothing is stored
+
+        return of_one_place(rows)
+
     try:
         toolchain.find_compiler()
-        return stored(("experts", key), functools.partial(_made, rows, key))
+        asked = rows.code, rows.arguments, rows.outputs, sorted(rows.same)
+        return stored(("experts", *asked), make)
     except (Unsupported, ScheduleError, toolchain.NativeError):
         return None
 
@@ -112,7 +65,7 @@ def together(
         return None
     if any(x.device.type != "cpu" for x in given):
         return None
-    own = experts(rows)
+    own = of_rows(rows)
     if own is None:
         return None
     call = _Call(own, tuple(counts), dict(sizes), rows)
@@ -122,7 +75,7 @@ def together(
 
 @dataclass(frozen=True)
 class _Call:
-    own: Experts
+    own: Recurrence
     counts: tuple[int, ...]
     sizes: dict[str, int]
     rows: Alone
@@ -133,7 +86,7 @@ class _Call:
         return [choice for choice, count in enumerate(self.counts) if count]
 
     def by_choice(self, name: str, x: Tensor) -> bool:
-        return x.dim() > len(self.own.packed.value.tensors[name].axes)
+        return x.dim() > len(self.own.code.tensors[name].axes)
 
     def apart(
         self, names: Sequence[str], given: Iterable[Tensor], like: Sequence[str] = ()
@@ -162,10 +115,10 @@ class _Together(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *every: Any) -> Tensor:
         *given, call = every
-        own = call.own
-        output = given[0].new_empty(sum(call.counts), *own.shape(own.output, call.sizes))
+        own, (name,) = call.own, call.own.outputs
+        output = given[0].new_empty(sum(call.counts), *own.shape(name, call.sizes))
         parts = call.apart(own.arguments, map(_walked(own), own.arguments, given))
-        slots = call.apart([own.output], [output])
+        slots = call.apart([name], [output])
         kept = [
             found[name] for found in _runs(own.forward, call, parts, slots) for name in own.kept[1:]
         ]
@@ -188,7 +141,7 @@ class _Together(torch.autograd.Function):
         for n, x in found.items():
             if n in shared or (n in own.same and 0 in call.counts):
                 x.zero_()
-        names, walked = (*own.arguments, own.output, own.slope), _walked(own)
+        names, walked = (*own.arguments, *own.outputs, *own.slopes.values()), _walked(own)
         parts = call.apart(names, map(walked, names, (*given, output, slope)))
         for number, name in enumerate(own.kept[1:]):
             for choice, x in zip(call.chosen, kept[number :: len(own.kept) - 1], strict=True):
@@ -206,7 +159,7 @@ class _Together(torch.autograd.Function):
         return *(found.get(n) for n in own.arguments), None
 
 
-def _walked(own: Experts) -> Callable[[str, Tensor], Tensor]:
+def _walked(own: Recurrence) -> Callable[[str, Tensor], Tensor]:
     """What has rows, with the step that kernels walk; all of it without gaps."""
     return lambda name, x: (x if name in own.same else x.unsqueeze(1)).contiguous()
 

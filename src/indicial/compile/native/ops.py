@@ -9,11 +9,13 @@ exported program runs in another process.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from indicial.compile.emit.quick import followed
 from indicial.compile.emit.running import empty_sizes
@@ -21,31 +23,30 @@ from indicial.compile.ground.torch_inside import watched
 from indicial.compile.native.recurrence import Recurrence, registered
 from indicial.compile.native.routine import REALS
 
+Tensors = Sequence[Tensor]
+
 # Written out: not all versions of PyTorch read them off `list[torch.Tensor]`.
 SCAN = "(Tensor[] arguments, Tensor[] lengths, SymInt[] sizes, str ragged, str key) -> Tensor[]"
 SCAN_GRADIENT = (
-    "(Tensor[] arguments, Tensor[] kept, Tensor[] gradients, Tensor[] lengths, SymInt[] sizes, "
-    "str ragged, str needed, str key) -> Tensor[]"
+    "(Tensor[] arguments, Tensor[] kept, Tensor[] gradients, str needed, Tensor[] lengths, "
+    "SymInt[] sizes, str ragged, str key) -> Tensor[]"
 )
 
 
 def run(
     recurrence: Recurrence,
-    arguments: Sequence[torch.Tensor],
+    arguments: Tensors,
     sizes: Sequence[int],
-    lengths: dict[str, torch.Tensor],
-) -> list[torch.Tensor]:
+    lengths: dict[str, Tensor],
+) -> list[Tensor]:
     """The outputs of a recurrence: by its kernels on the processor, else by PyTorch."""
     by_name = dict(zip(recurrence.sizes, sizes, strict=True))
     return recurrence.together.run(partial(_run_members, recurrence), arguments, by_name, lengths)
 
 
 def _run_members(
-    recurrence: Recurrence,
-    arguments: Sequence[torch.Tensor],
-    sizes: dict[str, int],
-    lengths: dict[str, torch.Tensor],
-) -> list[torch.Tensor]:
+    recurrence: Recurrence, arguments: Tensors, sizes: dict[str, int], lengths: dict[str, Tensor]
+) -> list[Tensor]:
     if all(map(_suits, arguments)) and not followed(*arguments) and not empty_sizes(sizes):
         return scan(recurrence, arguments, sizes, lengths)
     found = recurrence.plain(arguments, sizes, lengths)
@@ -56,166 +57,137 @@ def _run_members(
     return found
 
 
-def _suits(tensor: torch.Tensor) -> bool:
+def _suits(tensor: Tensor) -> bool:
     """Whether kernels take a tensor; one that a transform follows may have no memory besides."""
     return tensor.device.type in ("cpu", "meta") and tensor.dtype in REALS
 
 
 def scan(
-    recurrence: Recurrence,
-    arguments: Sequence[torch.Tensor],
-    sizes: dict[str, int],
-    lengths: dict[str, torch.Tensor],
-) -> list[torch.Tensor]:
+    recurrence: Recurrence, arguments: Tensors, sizes: dict[str, int], lengths: dict[str, Tensor]
+) -> list[Tensor]:
     """The outputs of a recurrence, differentiable."""
     names = recurrence.sizes
-    ragged = [lengths[n] for n in names if n in lengths]
-    which = ",".join(str(names.index(n)) for n in names if n in lengths)
-    values = [sizes[n] for n in names]
+    own = {n: lengths[n] for n in names if n in lengths}
+    which = ",".join(str(names.index(n)) for n in own)
+    call = _Call(recurrence, [sizes[n] for n in names], which)
     if _seen_through(arguments):
-        found = torch.ops.indicial.scan(list(arguments), ragged, values, which, recurrence.key)
+        found = torch.ops.indicial.scan(
+            list(arguments), list(own.values()), call.sizes, which, recurrence.key
+        )
     elif not (torch.is_grad_enabled() and any(a.requires_grad for a in arguments)):
         known = dict(zip(recurrence.arguments, arguments, strict=True))
-        own = {n: lengths[n] for n in names if n in lengths}
         outputs = recurrence.outputs_only.run(known, sizes, own)
         return _apart([outputs[name] for name in recurrence.outputs], arguments)
     else:
-        found = _Directly.apply(  # type: ignore[no-untyped-call]
-            recurrence, values, which, len(arguments), *arguments, *ragged
-        )
+        found = _Directly.apply(call, len(arguments), *arguments, *own.values())  # type: ignore[no-untyped-call]
     return list(found[: len(recurrence.outputs)])
 
 
-def _seen_through(arguments: Sequence[torch.Tensor]) -> bool:
+def _seen_through(arguments: Tensors) -> bool:
     """Whether somebody watches operators: a tracer, a mode, a tensor of another kind."""
     if torch.compiler.is_compiling() or watched():
         return True
-    plain = (torch.Tensor, torch.nn.Parameter)
+    plain = (Tensor, torch.nn.Parameter)
     return any(type(a) not in plain or a.device.type == "meta" for a in arguments)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A recurrence at some sizes, as operators have them; `ragged` are the numbers of those that differ."""
+
+    recurrence: Recurrence
+    sizes: Sequence[int]
+    ragged: str
+
+    @property
+    def by_name(self) -> dict[str, int]:
+        return dict(zip(self.recurrence.sizes, self.sizes, strict=True))
+
+    def lengths(self, given: Tensors) -> dict[str, Tensor]:
+        return dict(zip(_chosen(self.recurrence.sizes, self.ragged), given, strict=True))
+
+    def run(self, arguments: Tensors, lengths: Tensors) -> list[Tensor]:
+        """What the forward routine keeps."""
+        own = self.recurrence
+        known = dict(zip(own.arguments, arguments, strict=True))
+        found = own.forward.run(known, self.by_name, self.lengths(lengths))
+        return _apart([found[name] for name in own.kept], arguments)
+
+    def expect_gradient(self, arguments: Tensors, needs: Sequence[bool]) -> None:
+        needed = [n for n, need in enumerate(needs[: len(arguments)]) if need]
+        ends = frozenset(_chosen(self.recurrence.sizes, self.ragged))
+        self.recurrence.expect(arguments[0].dtype, self.by_name, ends, needed)
+
+    def run_back(
+        self,
+        arguments: Tensors,
+        kept: Tensors,
+        gradients: Tensors,
+        needed: str,
+        lengths: Tensors,
+        plainly: bool = False,
+    ) -> list[Tensor]:
+        """The adjoints of some arguments; `plainly` by PyTorch, which can differentiate them."""
+        own, names = self.recurrence, _chosen(self.recurrence.arguments, needed)
+        known = dict(zip(own.arguments, arguments, strict=True))
+        known |= dict(zip(own.kept, kept, strict=True))
+        incoming = dict(zip(own.outputs, gradients, strict=True))
+        adjoints = own.plain_gradients if plainly else own.gradients
+        found = adjoints(known, incoming, self.by_name, self.lengths(lengths), names)
+        every = [found[name] for name in names]
+        return every if plainly else _apart(every, [*arguments, *kept, *gradients])
+
+    def slopes(
+        self,
+        saved: Tensors,
+        needs: Sequence[bool],
+        gradients: Sequence[Tensor | None],
+        run_back: Callable[..., list[Tensor]],
+    ) -> list[Tensor | None]:
+        """The gradients of all arguments that need one; `saved` are arguments, lengths, what was kept."""
+        own, count = self.recurrence, len(self.recurrence.arguments)
+        behind = len(saved) - len(own.kept)
+        arguments, lengths, kept = saved[:count], saved[count:behind], saved[behind:]
+        numbered = enumerate(zip(own.arguments, needs, strict=True))
+        needed = ",".join(str(n) for n, (a, need) in numbered if need and a in own.bars)
+        outputs = zip(kept, gradients[: len(own.outputs)], strict=False)
+        incoming = [torch.zeros_like(x) if slope is None else slope for x, slope in outputs]
+        if _seen_behind(incoming):
+            run_back = partial(self.run_back, plainly=True)
+        found = run_back(arguments, kept, incoming, needed, lengths)
+        by_name = dict(zip(_chosen(own.arguments, needed), found, strict=True))
+        return [by_name.get(name) for name in own.arguments]
 
 
 class _Directly(torch.autograd.Function):
     """The same without the dispatcher, which costs more than a short recurrence does."""
 
     @staticmethod
-    def forward(
-        ctx: Any, recurrence: Recurrence, sizes: list[int], ragged: str, count: int,
-        *tensors: torch.Tensor,
-    ) -> tuple[torch.Tensor, ...]:  # fmt: skip
+    def forward(ctx: Any, call: _Call, count: int, *tensors: Tensor) -> tuple[Tensor, ...]:
         arguments, lengths = tensors[:count], tensors[count:]
         if any(ctx.needs_input_grad):
-            _expect_gradient(recurrence, arguments, ctx.needs_input_grad[4:], sizes, ragged)
-        found = _run(recurrence, arguments, lengths, sizes, ragged)
-        ctx.recurrence, ctx.sizes, ctx.ragged, ctx.count = recurrence, sizes, ragged, count
+            call.expect_gradient(arguments, ctx.needs_input_grad[2:])
+        found = call.run(arguments, lengths)
+        ctx.call, ctx.count = call, count
         ctx.save_for_backward(*tensors, *found)
-        ctx.mark_non_differentiable(*found[len(recurrence.outputs) :])
+        ctx.mark_non_differentiable(*found[len(call.recurrence.outputs) :])
         ctx.set_materialize_grads(False)
         return tuple(found)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor | None) -> tuple[Any, ...]:
-        recurrence, count = ctx.recurrence, ctx.count
-        saved = ctx.saved_tensors  # once: under checkpoint they are not there a second time
-        tensors = len(saved) - len(recurrence.kept)
-        arguments, lengths, kept = saved[:count], saved[count:tensors], saved[tensors:]
-        which = _needed(recurrence, ctx.needs_input_grad[4 : 4 + count])
-        incoming = _whole(recurrence, kept, gradients)
-        found = _run_back(
-            recurrence, arguments, kept, incoming, lengths, ctx.sizes, ctx.ragged, which,
-            plainly=_seen_behind(incoming),
-        )  # fmt: skip
-        by_name = dict(zip(_chosen(recurrence.arguments, which), found, strict=True))
-        own = [by_name.get(name) for name in recurrence.arguments]
-        return (None, None, None, None, *own, *(None for _ in lengths))
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
+        call, needs = ctx.call, ctx.needs_input_grad[2:]
+        # What was saved is asked for once: under checkpoint it is not there a second time.
+        own = call.slopes(ctx.saved_tensors, needs[: ctx.count], gradients, call.run_back)
+        return (None, None, *own, *(None for _ in needs[ctx.count :]))
 
 
-def _expect_gradient(
-    recurrence: Recurrence,
-    arguments: Sequence[torch.Tensor],
-    needs: Sequence[bool],
-    sizes: Sequence[int],
-    ragged: str,
-) -> None:
-    needed = [n for n, need in enumerate(needs[: len(arguments)]) if need]
-    by_name = dict(zip(recurrence.sizes, sizes, strict=True))
-    ends = frozenset(_chosen(recurrence.sizes, ragged))
-    recurrence.expect(arguments[0].dtype, by_name, ends, needed)
-
-
-def _needed(recurrence: Recurrence, needs: Sequence[bool]) -> str:
-    """The numbers of the arguments whose gradients are needed."""
-    pairs = enumerate(zip(recurrence.arguments, needs, strict=True))
-    return ",".join(str(n) for n, (a, need) in pairs if need and a in recurrence.differentiable)
-
-
-def _whole(
-    recurrence: Recurrence,
-    kept: Sequence[torch.Tensor],
-    gradients: Sequence[torch.Tensor | None],
-) -> list[torch.Tensor]:
-    """The outputs' gradients, zeros where nobody asked for an output."""
-    count = len(recurrence.outputs)
-    return [
-        torch.zeros_like(value) if gradient is None else gradient
-        for value, gradient in zip(kept[:count], gradients[:count], strict=True)
-    ]
-
-
-def _run(
-    recurrence: Recurrence,
-    arguments: Sequence[torch.Tensor],
-    lengths: Sequence[torch.Tensor],
-    sizes: Sequence[int],
-    ragged: str,
-) -> list[torch.Tensor]:
-    known = dict(zip(recurrence.arguments, arguments, strict=True))
-    by_name = dict(zip(recurrence.sizes, sizes, strict=True))
-    found = recurrence.forward.run(known, by_name, _lengths(recurrence, lengths, ragged))
-    return _apart([found[name] for name in recurrence.kept], arguments)
-
-
-def _run_back(
-    recurrence: Recurrence,
-    arguments: Sequence[torch.Tensor],
-    kept: Sequence[torch.Tensor],
-    gradients: Sequence[torch.Tensor],
-    lengths: Sequence[torch.Tensor],
-    sizes: Sequence[int],
-    ragged: str,
-    needed: str,
-    plainly: bool = False,
-) -> list[torch.Tensor]:
-    """The adjoints of some arguments; `plainly` by PyTorch, which can differentiate them."""
-    known = dict(zip(recurrence.arguments, arguments, strict=True))
-    known |= dict(zip(recurrence.kept, kept, strict=True))
-    by_name = dict(zip(recurrence.sizes, sizes, strict=True))
-    incoming = dict(zip(recurrence.outputs, gradients, strict=True))
-    names = _chosen(recurrence.arguments, needed)
-    ends = _lengths(recurrence, lengths, ragged)
-    if plainly:
-        found = recurrence.plain_gradients(known, incoming, by_name, ends, names)
-        return [found[name] for name in names]
-    found = recurrence.gradients(known, incoming, by_name, ends, names)
-    return _apart([found[name] for name in names], [*arguments, *kept, *gradients])
-
-
-def _seen_behind(gradients: Sequence[torch.Tensor]) -> bool:
+def _seen_behind(gradients: Tensors) -> bool:
     """Whether a gradient is itself looked at: to be differentiated, or many of them at once."""
     return torch.is_grad_enabled() or followed(*gradients)
 
 
-@torch.library.custom_op("indicial::scan", mutates_args=(), schema=SCAN)
-def _scan(
-    arguments: Sequence[torch.Tensor],
-    lengths: Sequence[torch.Tensor],
-    sizes: Sequence[int],
-    ragged: str,
-    key: str,
-) -> list[torch.Tensor]:
-    return _run(registered(key), arguments, lengths, sizes, ragged)
-
-
-def _apart(found: Sequence[torch.Tensor], given: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+def _apart(found: Tensors, given: Tensors) -> list[Tensor]:
     """An operator's results must not share memory with each other or with its arguments."""
     taken = {tensor.untyped_storage().data_ptr() for tensor in given}
     result = []
@@ -226,93 +198,69 @@ def _apart(found: Sequence[torch.Tensor], given: Sequence[torch.Tensor]) -> list
     return result
 
 
-def _lengths(
-    recurrence: Recurrence, lengths: Sequence[torch.Tensor], ragged: str
-) -> dict[str, torch.Tensor]:
-    return dict(zip(_chosen(recurrence.sizes, ragged), lengths, strict=True))
-
-
-@_scan.register_fake
-def _(
-    arguments: Sequence[torch.Tensor],
-    lengths: Sequence[torch.Tensor],
-    sizes: Sequence[int],
-    ragged: str,
-    key: str,
-) -> list[torch.Tensor]:
-    recurrence = registered(key)
-    by_name = dict(zip(recurrence.sizes, sizes, strict=True))
-    members = recurrence.members(arguments)
-    return [
-        arguments[0].new_empty(
-            [*([members] if name in recurrence.varying else []), *recurrence.shape(name, by_name)]
-        )
-        for name in recurrence.kept
-    ]
-
-
-@torch.library.custom_op("indicial::scan_gradient", mutates_args=(), schema=SCAN_GRADIENT)
-def _scan_gradient(
-    arguments: Sequence[torch.Tensor],
-    kept: Sequence[torch.Tensor],
-    gradients: Sequence[torch.Tensor],
-    lengths: Sequence[torch.Tensor],
-    sizes: Sequence[int],
-    ragged: str,
-    needed: str,
-    key: str,
-) -> list[torch.Tensor]:
-    recurrence = registered(key)
-    return _run_back(recurrence, arguments, kept, gradients, lengths, sizes, ragged, needed)
-
-
 def _chosen(names: Sequence[str], which: str) -> tuple[str, ...]:
     """Some of the names: `_chosen(["R", "W"], "1")` → `("W",)`."""
     return tuple(names[int(n)] for n in which.split(",") if n)
 
 
-@_scan_gradient.register_fake
+@torch.library.custom_op("indicial::scan", mutates_args=(), schema=SCAN)
+def _scan(
+    arguments: Tensors, lengths: Tensors, sizes: Sequence[int], ragged: str, key: str
+) -> list[Tensor]:
+    return _Call(registered(key), sizes, ragged).run(arguments, lengths)
+
+
+@_scan.register_fake
 def _(
-    arguments: Sequence[torch.Tensor],
-    kept: Sequence[torch.Tensor],
-    gradients: Sequence[torch.Tensor],
-    lengths: Sequence[torch.Tensor],
+    arguments: Tensors, lengths: Tensors, sizes: Sequence[int], ragged: str, key: str
+) -> list[Tensor]:
+    own = registered(key)
+    by_name, members = _Call(own, sizes, ragged).by_name, own.members(arguments)
+    return [
+        arguments[0].new_empty([members] * (name in own.varying) + own.shape(name, by_name))
+        for name in own.kept
+    ]
+
+
+@torch.library.custom_op("indicial::scan_gradient", mutates_args=(), schema=SCAN_GRADIENT)
+def _scan_gradient(
+    arguments: Tensors,
+    kept: Tensors,
+    gradients: Tensors,
+    needed: str,
+    lengths: Tensors,
     sizes: Sequence[int],
     ragged: str,
-    needed: str,
     key: str,
-) -> list[torch.Tensor]:
-    recurrence = registered(key)
-    by_name = dict(zip(recurrence.arguments, arguments, strict=True))
-    return [torch.empty_like(by_name[name]) for name in _chosen(recurrence.arguments, needed)]
+) -> list[Tensor]:
+    call = _Call(registered(key), sizes, ragged)
+    return call.run_back(arguments, kept, gradients, needed, lengths)
 
 
-def _keep(ctx: Any, inputs: tuple[Any, ...], output: list[torch.Tensor]) -> None:
-    arguments, lengths, ctx.sizes, ctx.ragged, ctx.key = inputs
-    ctx.counts = len(arguments), len(lengths)
+@_scan_gradient.register_fake
+def _(
+    arguments: Tensors, kept: Tensors, gradients: Tensors, needed: str, *rest: Any
+) -> list[Tensor]:
+    return [torch.empty_like(arguments[int(n)]) for n in needed.split(",") if n]
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
+    arguments, lengths, sizes, ragged, key = inputs
+    ctx.call, ctx.lengths = _Call(registered(key), sizes, ragged), len(lengths)
     ctx.save_for_backward(*arguments, *lengths, *output)
 
 
-def _gradient(ctx: Any, gradients: list[torch.Tensor | None]) -> tuple[Any, ...]:
-    recurrence = registered(ctx.key)
-    first, second = ctx.counts
-    saved = ctx.saved_tensors
-    arguments, lengths = saved[:first], saved[first : first + second]
-    kept = saved[first + second :]
-    incoming = _whole(recurrence, kept, gradients)
-    which = _needed(recurrence, ctx.needs_input_grad[0])
-    if _seen_behind(incoming):
-        found = _run_back(
-            recurrence, arguments, kept, incoming, lengths, ctx.sizes, ctx.ragged, which,
-            plainly=True,
-        )  # fmt: skip
-    else:
-        found = torch.ops.indicial.scan_gradient(
-            list(arguments), list(kept), incoming, list(lengths), ctx.sizes, ctx.ragged, which,
-            ctx.key,
-        )  # fmt: skip
-    by_name = dict(zip(_chosen(recurrence.arguments, which), found, strict=True))
-    return [by_name.get(n) for n in recurrence.arguments], [None] * second, None, None, None
+def _gradient(ctx: Any, gradients: list[Tensor | None]) -> tuple[Any, ...]:
+    call = ctx.call
+
+    def by_operator(*given: Any) -> list[Tensor]:
+        *tensors, needed, lengths = given
+        there = (list(lengths), call.sizes, call.ragged, call.recurrence.key)
+        found: list[Tensor] = torch.ops.indicial.scan_gradient(*map(list, tensors), needed, *there)
+        return found
+
+    own = call.slopes(ctx.saved_tensors, ctx.needs_input_grad[0], gradients, by_operator)
+    return own, [None] * ctx.lengths, None, None, None
 
 
 _scan.register_autograd(_gradient, setup_context=_keep)

@@ -26,28 +26,21 @@ import ctypes
 import operator
 import time
 import weakref
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 
 from indicial.compile.native import shared
 from indicial.compile.native.arranging import build
+from indicial.compile.native.body import one_step
 from indicial.compile.native.routine import REALS, CallStruct, Kernel, row
 from indicial.compile.native.writing.writer import Within
 from indicial.compile.passes.hoist import NotUnrolled, unrolled
 from indicial.compile.passes.normal import normal
 from indicial.compile.passes.scan import Unsupported
-from indicial.compile.schedule.plan import Loop, Run
-from indicial.program.ir import (
-    Axis,
-    Code,
-    Index,
-    Read,
-)
+from indicial.program.ir import Code, Read
 from indicial.program.messages import IndicialError
-from indicial.program.rewrite import indexed
-from indicial.program.sizes import Size
 
 Values = dict[str, torch.Tensor]
 
@@ -200,7 +193,6 @@ class Launch:
 
 MOST_STATEMENTS = 400
 """Beyond this compiling would take longer than it saves."""
-STEP = Index("step°", Size(), Size.of(1))
 
 
 @dataclass(frozen=True)
@@ -377,28 +369,6 @@ def _growing(code: Code, caches: Sequence[Growing]) -> tuple[Code, dict[str, Wit
         if not (isinstance(statement.body, Read) and statement.body.tensor == growing.past):
             statements.append(statement)
     return replace(code, statements=tuple(statements)), within
-
-
-def one_step(code: Code, names: Collection[str]) -> tuple[Code, Loop]:
-    """The program with a step in front of some tensors; their statements as a loop of that one step.
-
-    Such loops are what kernels are made of.
-    """
-    axis = Axis(STEP.name, STEP.lower, STEP.extent)
-    tensors = {
-        n: replace(t, axes=(axis, *t.axes)) if n in names else t for n, t in code.tensors.items()
-    }
-    statements = tuple(indexed(s, STEP, names) for s in code.statements)
-    own = tuple(Run(s) for s in statements if s.target in names)
-    return replace(code, tensors=tensors, statements=statements), as_loop(own)
-
-
-def as_loop(own: Sequence[Run]) -> Loop:
-    """Statements that are walked along the step."""
-    axes = dict.fromkeys((run.statement.target for run in own), 0)
-    return Loop(
-        "step·", STEP.name, "scanned", 1, STEP.lower, STEP.extent, axes, tuple(own)
-    )  # fmt: skip
 
 
 def _layers(name: str, code: Code) -> dict[int | None, str]:

@@ -103,6 +103,8 @@ class Scan:
     """Whether members differ all the same, because their lengths do."""
     ragged: frozenset[str] = frozenset()
     """The sizes that differ between members."""
+    once: bool = False
+    """Whether it has one step only, so that all that differs between members is computed in it."""
 
     @property
     def members(self) -> Members:
