@@ -9,7 +9,7 @@ import torch
 import indicial
 from indicial.compile.native import toolchain
 from indicial.compile.native.routine import Native, Routine
-from indicial.compile.native.stages import Matmul, Single, flat
+from indicial.compile.native.stages import Matmul, Single, every_stage
 from indicial.compile.schedule.plan import Loop
 from tests.compile.agreeing import Ways, mixed, recurrences
 
@@ -71,7 +71,7 @@ def test_products_with_weights_are_products_of_matrices(name: str) -> None:
     parts = [p for p in (*made.forward.parts, *back.parts) if isinstance(p, Native)]
     assert len(parts) == 2
     for part in parts:
-        kinds = [type(stage) for stage in flat(part.design.stages)]
+        kinds = [type(stage) for stage in every_stage(part.design.stages)]
         assert Matmul in kinds and Single not in kinds
 
 

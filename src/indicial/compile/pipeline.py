@@ -79,7 +79,7 @@ def emitted(
     return emit(ready.code, ready.plan, want, ragged=frozenset(ragged))
 
 
-def plain(code: Code, want: Sequence[str]) -> Source:
+def emitted_without_kernels(code: Code, want: Sequence[str]) -> Source:
     """The same without kernels: what runs once is sooner run than compiled."""
     simple = simplified(code)
     lighter = hoist(simple, schedule(simple, want))

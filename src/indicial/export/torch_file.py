@@ -36,7 +36,7 @@ from pathlib import Path
 from indicial.compile.emit.printing import quoted
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import attribute_names
-from indicial.compile.pipeline import plain
+from indicial.compile.pipeline import emitted_without_kernels
 from indicial.compile.schedule.schedule import needed, schedule
 from indicial.compile.stepping.codes import Stepping
 from indicial.compile.stepping.decoder import Decoder
@@ -138,7 +138,7 @@ def in_short(message: str) -> str:
 
 def _steps(module: ProgramModule, decoder: Decoder, stepping: Stepping) -> Steps:
     found = decoder.beginning.want
-    beginning = plain(stepping.beginning, found).text if found else ""
+    beginning = emitted_without_kernels(stepping.beginning, found).text if found else ""
     step = decoder.pure.source.text
     asked = f"n[{quoted(stepping.count)}]" in step
     slots = _Slots(module, decoder, frozenset(decoder.pure.want)).all()
@@ -280,11 +280,11 @@ class _Writer:
 
     def file(self) -> TorchFile:
         inputs = self.inputs(self.want)
-        texts = {"_forward": plain(self.code, self.want).text}
+        texts = {"_forward": emitted_without_kernels(self.code, self.want).text}
         methods = [self.call("forward", "_forward", self.want)]
         loss = self.code.loss
         if loss is not None and loss not in self.want:
-            texts["_loss"] = plain(self.code, [loss]).text
+            texts["_loss"] = emitted_without_kernels(self.code, [loss]).text
             methods.append(self.call("loss", "_loss", (loss,)))
         if isinstance(self.steps, Steps):
             if self.steps.beginning:

@@ -32,7 +32,7 @@ import torch
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import carried, data_lengths, same_step, with_indices
 from indicial.compile.passes.new_tensors import derived_name
-from indicial.compile.pipeline import plain
+from indicial.compile.pipeline import emitted_without_kernels
 from indicial.compile.schedule.plan import Loop, Step
 from indicial.compile.schedule.schedule import schedule
 from indicial.data.tokenizers import Ints, Tokenizer
@@ -55,7 +55,7 @@ class Twin:
 
     def __init__(self, module: ProgramModule, code: ir.Code, want: Sequence[str]) -> None:
         self.module = module
-        self.source = plain(code, want)
+        self.source = emitted_without_kernels(code, want)
         self.values = {
             name: module.get_parameter(key).detach().cpu().double()
             for name, key in module.state_keys.items()

@@ -26,7 +26,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
     calls: list[bool] = []
 
     def noted(*given: object) -> torch.Tensor | None:
-        found = experts.together(*given)  # type: ignore[arg-type]
+        found = experts.by_kernels(*given)  # type: ignore[arg-type]
         calls.append(found is not None)
         return found
 

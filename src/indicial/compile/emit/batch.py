@@ -41,7 +41,14 @@ from indicial.compile.emit.nodes import INT, Node
 from indicial.compile.emit.numbers import NotEmitted, replaced, strided
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.reads import Array, Pick, Where, positions, read
-from indicial.compile.emit.values import Environment, Value, aligned, combined, expanded, merged
+from indicial.compile.emit.values import (
+    Environment,
+    Value,
+    aligned,
+    combined,
+    expanded,
+    merged_axes,
+)
 from indicial.compile.passes.simplify import simplified
 from indicial.compile.schedule.plan import Loop, Piece, Plan
 from indicial.program import ir
@@ -295,7 +302,7 @@ class Ragged:
         else:
             size = (Size.of(atom.index) if atom.index else Size()) + atom.offset
             depth = Value(torch.sizes.node(size))
-        dims = merged([whole, depth], env)
+        dims = merged_axes([whole, depth], env)
         nodes = aligned(torch, whole, dims), aligned(torch, depth, dims)
         node = strided(torch.graph, nodes[0], atom.stride, nodes[1], env.extents(dims))
         return Value(node, dims)
@@ -364,7 +371,9 @@ def at_letters(size: Size, axes: Collection[Axis], places: Sequence[object]) -> 
     return size
 
 
-def with_starts(code: Code, plan: Plan, ragged: Collection[str]) -> tuple[Code, Plan, StartsBeyond]:
+def with_guarded_starts(
+    code: Code, plan: Plan, ragged: Collection[str]
+) -> tuple[Code, Plan, StartsBeyond]:
     """`h[T,j] = a[j]` → `h[t,j] = a[j] for t = T`: a place that varies is no place on a left side."""
     starts: StartsBeyond = {}
     moved: list[Statement] = []

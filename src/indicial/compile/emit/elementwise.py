@@ -30,7 +30,7 @@ from indicial.compile.emit.values import (
     aligned,
     combined,
     expanded,
-    merged,
+    merged_axes,
 )
 from indicial.program.ir import COMPARISONS, Affine, Apply, Expression, Read, Reduce
 
@@ -236,7 +236,7 @@ class Elementwise:
             b = self.harmless(b, Apply("^", (base, exponent)), env, 1.0)
         if a.node.kind == NUMBER and not a.node.positive:
             a = Value(self.torch.scalar(a.node))
-        dims = merged([a, b], env)
+        dims = merged_axes([a, b], env)
         nodes = aligned(self.torch, a, dims), aligned(self.torch, b, dims)
         node = self.torch.graph.binary(
             "**", *nodes, env.extents(dims), "square" if b.node.value == 2 else "power",
@@ -247,7 +247,7 @@ class Elementwise:
     def extreme(self, function: str, values: Sequence[Value], env: Environment) -> Value:
         if all(v.node.kind == NUMBER for v in values):
             return self.number(function, *values)
-        dims = merged(values, env)
+        dims = merged_axes(values, env)
         shape = env.extents(dims)
         if len(values) == 2:
             nodes = [self.torch.scalar(aligned(self.torch, v, dims)) for v in values]
@@ -260,7 +260,7 @@ class Elementwise:
         return Value(made, dims)
 
     def log_add_exp(self, values: Sequence[Value], env: Environment) -> Value:
-        dims = merged(values, env)
+        dims = merged_axes(values, env)
         terms, shape = self.side_by_side(values, dims, env), env.extents(dims)
         made = self.torch.helper(
             "log_sum_exp", terms, Listed([0]), shape=shape, kind=FLOAT, hint="logarithm"

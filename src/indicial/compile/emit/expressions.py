@@ -22,7 +22,7 @@ from indicial.compile.emit.reads import Array, Pick, Where, choose, read, shaped
 from indicial.compile.emit.reductions import Reductions
 from indicial.compile.emit.storage import Definition, Store
 from indicial.compile.emit.tensors import Tensors
-from indicial.compile.emit.values import Environment, Value, aligned, expanded, merged
+from indicial.compile.emit.values import Environment, Value, aligned, expanded, merged_axes
 from indicial.compile.passes.algebra import ZERO
 from indicial.compile.passes.elements import overlap
 from indicial.program import ir
@@ -260,12 +260,12 @@ class Evaluator:
     def choose(self, test: Value, value: Value, other: Value, env: Environment) -> Value:
         torch = self.torch
         if test.node.kind == NUMBER:
-            dims = merged([value, other], env)
+            dims = merged_axes([value, other], env)
             nodes = [expanded(torch, v, dims, env) if dims else v.node for v in (value, other)]
             if any(n.kind != NUMBER for n in nodes):
                 nodes = [torch.scalar(n) for n in nodes]
             return Value(torch.choose(test.node, *nodes), dims)
-        dims = merged([test, value, other], env)
+        dims = merged_axes([test, value, other], env)
         nodes = [aligned(torch, v, dims) for v in (test, value, other)]
         return Value(torch.where(nodes[0], nodes[1], nodes[2], env.extents(dims)), dims)
 

@@ -188,7 +188,9 @@ class _Biased(Rebuilder):
         return torch.graph.binary("+", rest, linear, rest.shape)
 
 
-def merged(block: Block, torch: Torch, parameters: Collection[str]) -> tuple[Block, list[Finding]]:
+def multiplied_together(
+    block: Block, torch: Torch, parameters: Collection[str]
+) -> tuple[Block, list[Finding]]:
     """The block with such products together; `parameters` are the identifiers of weights."""
     names = frozenset(parameters)
     groups: dict[tuple[object, ...], list[Node]] = {}

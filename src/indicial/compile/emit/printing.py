@@ -90,12 +90,12 @@ class Block:
     items: list[Item | Block] = field(default_factory=list)
 
 
-def flat(block: Block) -> Iterator[Item]:
+def every_item(block: Block) -> Iterator[Item]:
     """All items in the order in which they are printed, headers among them."""
     for item in block.items:
         if isinstance(item, Block):
             yield item.header
-            yield from flat(item)
+            yield from every_item(item)
         else:
             yield item
 
@@ -113,7 +113,7 @@ def roots(item: Item) -> list[Node]:
 
 def all_roots(block: Block) -> list[Node]:
     """Those of a whole block."""
-    return [root for item in flat(block) for root in roots(item)]
+    return [root for item in every_item(block) for root in roots(item)]
 
 
 def live_uses(block: Block) -> Counter[Node]:
@@ -180,7 +180,7 @@ class Printer:
         """How often each node is used, and by which item for the last time."""
         assigned: set[Node] = set()
         counted: set[Node] = set()
-        for number, item in enumerate(flat(block)):
+        for number, item in enumerate(every_item(block)):
             nodes = roots(item)
             if isinstance(item, Assign) and item.node in self.live:
                 nodes = [*nodes, item.node]

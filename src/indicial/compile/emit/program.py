@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.batch import MEMBER, Ragged, at_letters, with_starts
+from indicial.compile.emit.batch import MEMBER, Ragged, at_letters, with_guarded_starts
 from indicial.compile.emit.calls import Finding
 from indicial.compile.emit.expressions import Evaluator
 from indicial.compile.emit.helpers import HELPERS
@@ -43,7 +43,7 @@ class Writing:
         empty: Collection[str],
         zeros: Collection[str],
     ) -> None:
-        self.code, self.plan, starts = with_starts(code, plan, ragged)
+        self.code, self.plan, starts = with_guarded_starts(code, plan, ragged)
         self.want = list(dict.fromkeys(want))
         self.names = Identifiers(HELPERS)
         self.letters = {name: self.names.new(name) for name in code.sizes}

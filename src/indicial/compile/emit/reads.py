@@ -18,7 +18,14 @@ from dataclasses import dataclass, replace
 
 from indicial.compile.emit.nodes import ALL, FLOAT, INDEXED, INT, Node, Slice, letter
 from indicial.compile.emit.operations import NEW, ONE, Item, Torch
-from indicial.compile.emit.values import Environment, Value, aligned, combined, expanded, merged
+from indicial.compile.emit.values import (
+    Environment,
+    Value,
+    aligned,
+    combined,
+    expanded,
+    merged_axes,
+)
 from indicial.program.cost.conditions import joined
 from indicial.program.ir import Affine, Apply, Flat, Index, IndexValue, Statement
 from indicial.program.sizes import Size
@@ -402,7 +409,7 @@ class _Picking:
             else:
                 name = str(self.names[axis])
                 values.append(Value(torch.arange(Size(), x.shape[n], INT), (name,)))
-        dims = merged(values, self.env)
+        dims = merged_axes(values, self.env)
         nodes = [aligned(torch, v, dims) for v in values]
         shape = [*self.env.extents(dims), *x.shape[len(front) :]]
         found = torch.graph.make(INDEXED, x, *nodes, shape=shape, kind=x.kind, hint="found")
@@ -432,6 +439,6 @@ class _Picking:
 
 def choose(torch: Torch, mask: Value, value: Value, other: Node, env: Environment) -> Value:
     """The value where the mask holds, elsewhere a number."""
-    dims = merged([value, mask], env)
+    dims = merged_axes([value, mask], env)
     nodes = aligned(torch, mask, dims), aligned(torch, value, dims)
     return Value(torch.where(*nodes, other, env.extents(dims)), dims)

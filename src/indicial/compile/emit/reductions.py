@@ -146,7 +146,7 @@ class Reductions:
             axis = found.windows[0].axis
             place = found.data.places[axis]
             assert isinstance(place, Affine)
-            bounds, condition = within(
+            bounds, condition = narrowed_places(
                 env.affine(place),
                 self.tensors.bounds(found.data.tensor)[axis],
                 condition,
@@ -402,7 +402,7 @@ def narrowed(
     return list(result.values()), joined(left)
 
 
-def within(
+def narrowed_places(
     place: Affine, bounds: Bounds, condition: Expression | None, sizes: SizeTexts
 ) -> tuple[Bounds, Expression | None]:
     """What a condition leaves of the places that are read, and what is left of the condition."""

@@ -22,7 +22,7 @@ from indicial.compile.emit.batch import MEMBER, lift, with_logs
 from indicial.compile.emit.calls import IN_PLACE, MERGED, NAMES, Finding
 from indicial.compile.emit.helpers import HELPERS
 from indicial.compile.emit.nodes import ALL, INDEXED, Node
-from indicial.compile.emit.patterns import biased, in_place, merged
+from indicial.compile.emit.patterns import biased, in_place, multiplied_together
 from indicial.compile.emit.printing import WIDTH, Line, Printer, Return, quoted
 from indicial.compile.emit.program import Emission, Writing
 from indicial.compile.emit.running import Source
@@ -78,7 +78,7 @@ class _Module:
         weights = [given[n] for n in given if self.code.tensors[n].role == "parameter"]
         more: list[Finding] = []
         if MERGED in self.patterns:
-            block, more = merged(block, emission.torch, weights)
+            block, more = multiplied_together(block, emission.torch, weights)
         if IN_PLACE in self.patterns:
             block = in_place(block, emission.torch)
         self.letters.update({n: v.node.operation for n, v in emission.sizes.variables.items()})

@@ -96,7 +96,7 @@ def _largest(extent: Size, ranges: Mapping[str, Index]) -> Size:
     return extent
 
 
-def merged(values: Sequence[Value], env: Environment) -> tuple[str, ...]:
+def merged_axes(values: Sequence[Value], env: Environment) -> tuple[str, ...]:
     """The axes of an elementwise result: those of a value that has them all, or as in scope."""
     union = dict.fromkeys(d for v in values for d in v.dims)
     for value in sorted(values, key=lambda v: -len(v.dims)):
@@ -122,7 +122,7 @@ def combined(
     torch: Torch, sign: str, a: Value, b: Value, env: Environment, hint: str = ""
 ) -> Value:
     """`a + b`, with the axes of both."""
-    dims = merged([a, b], env)
+    dims = merged_axes([a, b], env)
     nodes = aligned(torch, a, dims), aligned(torch, b, dims)
     return Value(torch.graph.binary(sign, *nodes, env.extents(dims), hint), dims)
 
@@ -276,7 +276,7 @@ class Contraction:
 
     def _masked(self, one: Factor, mask: Factor) -> Value:
         value = self._plain(one)
-        dims = merged([value, mask.value], self.env)
+        dims = merged_axes([value, mask.value], self.env)
         nodes = [aligned(self.torch, v, dims) for v in (mask.value, value)]
         zero = self.torch.graph.literal(0)
         where = self.torch.where(nodes[0], nodes[1], zero, self.env.extents(dims))

@@ -42,7 +42,7 @@ def equation(statement: ir.Statement, silent: bool = True) -> str:
     return text
 
 
-def element(tensor: str, indices: tuple[ir.Index, ...]) -> str:
+def shown_element(tensor: str, indices: tuple[ir.Index, ...]) -> str:
     """`h̄^{in}[t,j]`."""
     writer = _Writer(True)
     letters = writer.bound(indices, {}, capital=False)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from indicial.compile.explain.blackboard import element, equation
+from indicial.compile.explain.blackboard import equation, shown_element
 from indicial.compile.module.sizes import one_length, outcomes
 from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.elements import Elements
@@ -96,7 +96,7 @@ def _subject(code: Code, found: Adjoint, shown: dict[str, str]) -> str:
     if not found.given:
         return f"the gradient of {code.loss}"
     given = [
-        element(shown.get(new, new), Elements(found.code).box(new)[1])
+        shown_element(shown.get(new, new), Elements(found.code).box(new)[1])
         for new in found.given.values()
     ]
     return f"the gradient of whatever follows, given {in_words(given)}"
@@ -138,11 +138,11 @@ def _sections(code: Code, found: Adjoint) -> Iterator[tuple[str, list[Statement]
     last = {name for names in ends.values() for name in names}
     middle = {s.target for s in found.statements} - last
     for title, statements in _steps(schedule(found.code).steps, middle):
-        if kept := [plain(s) for s in statements if s.number not in special]:
+        if kept := [unshifted(s) for s in statements if s.number not in special]:
             yield title, kept
     for role, names in ends.items():
         if names:
-            yield f"{role}s", [plain(s) for name in names for s in found.code.of(name)]
+            yield f"{role}s", [unshifted(s) for name in names for s in found.code.of(name)]
 
 
 def _parts(code: Code, found: Adjoint) -> Iterator[Statement]:
@@ -196,7 +196,7 @@ def _includes(general: Statement, special: Statement) -> bool:
     return canonical(moved(general.body, places), order) == canonical(special.body, order)
 
 
-def plain(statement: Statement) -> Statement:
+def unshifted(statement: Statement) -> Statement:
     """`δ[ℓ+1,t] = … F[ℓ+1,t]` as `δ[ℓ,t] = … F[ℓ,t]`."""
     places = {name: Affine.of(name, -shift) for name, shift in shifts(statement).items() if shift}
     if not places:

@@ -52,7 +52,15 @@ from indicial.compile.native.body import Body, body, needs_history
 from indicial.compile.native.projections import Gathered, Projection
 from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.native.routine import Native, Part, Stretch, Tiled
-from indicial.compile.native.stages import Fused, Matmul, Nested, Output, Single, flat, stages
+from indicial.compile.native.stages import (
+    Fused,
+    Matmul,
+    Nested,
+    Output,
+    Single,
+    every_stage,
+    stages,
+)
 from indicial.compile.native.tile import faded
 from indicial.compile.native.tiles import tiling
 from indicial.compile.passes.forms import Distribution, Reduction
@@ -280,7 +288,7 @@ def _steps(part: Native, letter: str) -> Iterator[str]:
     for stage in stages(walked, kept):
         if isinstance(stage, Nested):
             rounds = f"each {stage.loop.letter} {'down' if stage.loop.direction < 0 else 'up'}wards"
-            yield f"{rounds}: {'; '.join(_stage(walked, s, letter) for s in flat(stage.stages))}"
+            yield f"{rounds}: {'; '.join(_stage(walked, s, letter) for s in every_stage(stage.stages))}"
         else:
             yield _stage(walked, stage, letter)
 

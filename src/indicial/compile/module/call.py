@@ -113,7 +113,7 @@ class Reader:
             tensor = tensors[name]
             if tensor.values is not None and not followed(tokens):
                 tokens = tokens if self.adds_batch else tokens.unsqueeze(0)
-                inside = checks.inside(tensor, tokens, ragged)
+                inside = checks.before_end(tensor, tokens, ragged)
                 count = tensor.values.value(sizes)
                 checks.check_tokens(tensor, tokens, count, inside, name in lifted)
         drawn, own = self.draw(draws or {}, sizes, batch, like, training)

@@ -152,7 +152,7 @@ def misfit(code: Code, error: InterpretError, shapes: Mapping[str, Sequence[int]
 # ---------------------------------------------------------------------- lengths
 
 
-def inside(
+def before_end(
     tensor: Tensor, values: torch.Tensor, ragged: Mapping[str, torch.Tensor]
 ) -> torch.Tensor | None:
     """Where the examples have not ended: true at t < T, with each example's own T."""
@@ -278,7 +278,7 @@ class _Finder:
         if value.dim() == len(tensor.axes):
             value = value.unsqueeze(0)
         bad = ~torch.isfinite(value)
-        within = inside(tensor, value, self.ragged)
+        within = before_end(tensor, value, self.ragged)
         if within is not None:
             bad = bad & within
         if not bool(bad.any()):

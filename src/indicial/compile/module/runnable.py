@@ -35,9 +35,9 @@ def _attention(*given: Any) -> torch.Tensor | None:
 
 
 def _experts(*given: Any) -> torch.Tensor | None:
-    from indicial.compile.native.experts import together
+    from indicial.compile.native.experts import by_kernels
 
-    return together(*given)
+    return by_kernels(*given)
 
 
 quick.kernels.append(_attention)

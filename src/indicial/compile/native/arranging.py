@@ -27,10 +27,10 @@ from indicial.compile.native.projections import (
     Gathered,
     Outer,
     Projection,
-    merged,
+    neighbours,
     outer,
+    outers_together,
     projections,
-    side_by_side,
 )
 from indicial.compile.native.routine import Inside, Kernel, Native, Part, Routine, Stretch, Tiled
 from indicial.compile.native.stages import Stage, stages
@@ -245,7 +245,7 @@ def _inside(
     return Plan(tuple(rest)), Inside([], own[0].operand, weights)
 
 
-def emitted(stretch: Stretch, ragged: frozenset[str]) -> Source:
+def text_of(stretch: Stretch, ragged: frozenset[str]) -> Source:
     """The text of a stretch."""
     plan = Plan(tuple(Run(s) for s in stretch.code.statements))
     # What it is given was computed from inputs that are settled, or by kernels, which leave zeros.
@@ -374,8 +374,8 @@ class _Arrangement:
                 rest = parts[number + 1 :]
                 follow = list(itertools.takewhile(lambda p: not isinstance(p, Native), rest))
                 free = set(part.keep).difference(self.want)
-                part.groups = side_by_side(self.code, free, _wishes(follow))
-                result += merged([p for p in follow if isinstance(p, Outer)], part.groups)
+                part.groups = neighbours(self.code, free, _wishes(follow))
+                result += outers_together([p for p in follow if isinstance(p, Outer)], part.groups)
         return result
 
     def _outer(self, statement: Statement, there: set[str]) -> Outer | None:

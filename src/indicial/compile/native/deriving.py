@@ -176,7 +176,7 @@ def of_one_place(rows: Alone) -> Recurrence:
     return made
 
 
-def plain(own: Recurrence) -> Alone | Doubling:
+def by_pytorch(own: Recurrence) -> Alone | Doubling:
     """The recurrence for PyTorch, in rounds where it is linear in its state."""
     if own.linear is not None:
         return Doubling(own.linear, own.arguments, own.same)
@@ -201,10 +201,10 @@ def _adjoint_code(own: Recurrence) -> Code:
     # What the forward routine computes and nobody keeps is not there.
     known = {n: t for n, t in tensors.items() if t.role != "defined" or n in there}
     alone = replace(back.code, tensors=known, statements=statements)
-    return verified(split(shared(normal(without_nothing(with_starts(alone, own.code))))))
+    return verified(split(shared(normal(without_nothing(with_kept_starts(alone, own.code))))))
 
 
-def with_starts(code: Code, forward: Code) -> Code:
+def with_kept_starts(code: Code, forward: Code) -> Code:
     """The adjoint equations, with every kept tensor that has a start extended by it."""
     for name, tensor in code.tensors.items():
         starts = [s for s in forward.of(name) if _is_outside(forward, s)]

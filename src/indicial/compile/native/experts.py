@@ -52,7 +52,7 @@ def of_rows(rows: Alone) -> Recurrence | None:
         return None
 
 
-def together(
+def by_kernels(
     rows: Alone, given: Sequence[Tensor], counts: Sequence[int], sizes: Mapping[str, int]
 ) -> Tensor | None:
     """The results of all rows, `counts` of each choice; None where kernels are not for them.

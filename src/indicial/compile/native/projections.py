@@ -191,7 +191,7 @@ def _terms(
     return tuple(found)
 
 
-def side_by_side(
+def neighbours(
     code: Code, keep: Collection[str], wished: Sequence[Sequence[str]]
 ) -> list[tuple[str, ...]]:
     """Which kept tensors can lie side by side, of those that are multiplied together later."""
@@ -302,7 +302,9 @@ class Outers:
         return results
 
 
-def merged(products: Sequence[Outer], groups: Sequence[tuple[str, ...]]) -> list[Outer | Outers]:
+def outers_together(
+    products: Sequence[Outer], groups: Sequence[tuple[str, ...]]
+) -> list[Outer | Outers]:
     """Products with neighbouring left factors and the same right one become one."""
     result: list[Outer | Outers] = []
     by_right: dict[object, list[Outer]] = {}

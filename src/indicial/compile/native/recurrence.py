@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from indicial.compile.ground.stored import Packed, stored
-from indicial.compile.native.routine import Routine
+from indicial.compile.native.routine import Routine, Values
 from indicial.compile.passes.scan import Members, Scan, Unsupported
 from indicial.program.ir import Code
 
 if TYPE_CHECKING:
     from indicial.compile.emit.doubling import Alone, Doubling, Linear
     from indicial.compile.passes.adjoint import Adjoint
-
-Values = dict[str, torch.Tensor]
 
 
 @dataclass
@@ -107,9 +105,9 @@ class Recurrence:
 
     @functools.cached_property
     def _plain(self) -> Alone | Doubling:
-        from indicial.compile.native.deriving import plain
+        from indicial.compile.native.deriving import by_pytorch
 
-        return plain(self)
+        return by_pytorch(self)
 
     def plain(
         self, arguments: Sequence[torch.Tensor], sizes: Mapping[str, int], lengths: Values

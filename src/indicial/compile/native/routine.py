@@ -30,7 +30,7 @@ import torch
 from indicial.compile.emit.running import Source
 from indicial.compile.ground.stored import Packed, stored
 from indicial.compile.native import shared, toolchain
-from indicial.compile.native.projections import Gathered, Outer, Outers, Projection
+from indicial.compile.native.projections import Gathered, Outer, Outers, Projection, Values
 from indicial.compile.schedule.plan import Loop
 from indicial.program.ir import Code
 from indicial.program.sizes import Size
@@ -183,8 +183,6 @@ def row(tensor: torch.Tensor) -> int:
 if TYPE_CHECKING:
     from indicial.compile.native.arranging import Design
 
-Values = dict[str, torch.Tensor]
-
 
 @dataclass
 class Stretch:
@@ -219,9 +217,9 @@ class Stretch:
         return {name: value.to(like.dtype) for name, value in found.items()}
 
     def emitted(self, ragged: frozenset[str]) -> Source:
-        from indicial.compile.native.arranging import emitted  # only where nothing is stored
+        from indicial.compile.native.arranging import text_of  # only where nothing is stored
 
-        return emitted(self, ragged)
+        return text_of(self, ragged)
 
     STORED = ("identity", "packed", "roles", "want", "summed", "known", "zeros")
 

@@ -79,7 +79,7 @@ def form_of(statement: Statement) -> Form:
     return found
 
 
-def find_products(body: Body) -> ProductTerms:
+def products_of_step(body: Body) -> ProductTerms:
     """The tensors that are products of a weight and an operand."""
     result: ProductTerms = {}
     times = Counter(s.target for s in body.statements)
@@ -188,7 +188,7 @@ def summed(
     return [s for s in statements if s.target not in gone], products
 
 
-def side_by_side(
+def one_product_each(
     body: Body, ready: Sequence[Statement], products: ProductTerms
 ) -> Iterator[Matmul]:
     """One product for all that have the same operands."""
@@ -246,7 +246,7 @@ Stage = Matmul | Fused | Single | Nested
 
 def stages(body: Body, kept: Collection[str]) -> list[Stage]:
     """The statements in stages; those whose values somebody needs (`kept`) stay themselves."""
-    products = find_products(body)
+    products = products_of_step(body)
     result: list[Stage] = []
     for loop, own in body.parts:
         statements, products = summed(body, own, products, kept)
@@ -255,11 +255,11 @@ def stages(body: Body, kept: Collection[str]) -> list[Stage]:
     return result
 
 
-def flat(found: Iterable[Stage]) -> Iterator[Matmul | Fused | Single]:
+def every_stage(found: Iterable[Stage]) -> Iterator[Matmul | Fused | Single]:
     """All stages, those of loops inside the step too."""
     for stage in found:
         if isinstance(stage, Nested):
-            yield from flat(stage.stages)
+            yield from every_stage(stage.stages)
         else:
             yield stage
 
@@ -286,7 +286,7 @@ def _in_order(
     while waiting:
         multiply = [s for s in waiting if s.target in products and ready(s)]
         if multiply:
-            yield from side_by_side(body, multiply, products)
+            yield from one_product_each(body, multiply, products)
             finish(multiply)
             continue
         for statement in waiting:

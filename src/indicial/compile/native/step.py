@@ -34,15 +34,13 @@ import torch
 from indicial.compile.native import shared
 from indicial.compile.native.arranging import build
 from indicial.compile.native.body import one_step
-from indicial.compile.native.routine import REALS, CallStruct, Kernel, row
+from indicial.compile.native.routine import REALS, CallStruct, Kernel, Values, row
 from indicial.compile.native.writing.writer import Within
 from indicial.compile.passes.hoist import NotUnrolled, unrolled
 from indicial.compile.passes.normal import normal
 from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import Code, Read
 from indicial.program.messages import IndicialError
-
-Values = dict[str, torch.Tensor]
 
 SLOWEST = 5e9
 """Bytes of weights in a second, less than any core alone reads: who takes longer was kept waiting."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from indicial.compile.passes.algebra import ONE, ZERO, both, compare, times
-from indicial.compile.passes.new_tensors import Scope, derived_name, indices_of, laid_out
+from indicial.compile.passes.new_tensors import derived_name, indices_of, laid_out
 from indicial.compile.passes.scan import Rows, Unsupported, rowwise, varying
 from indicial.compile.passes.taking_apart import factors_of
 from indicial.compile.schedule.plan import Plan, Run
@@ -44,6 +44,7 @@ from indicial.program.ir import (
 )
 from indicial.program.moving import Unmovable, definition, moved
 from indicial.program.rewrite import (
+    Scope,
     free_in_place,
     free_indices,
     inside,

@@ -174,7 +174,7 @@ class Flow:
 
 
 @dataclass(frozen=True)
-class Use:
+class Influence:
     """That the values of a statement depend on a tensor: through its logarithm, or directly."""
 
     tensor: str
@@ -186,7 +186,7 @@ def own(statement: Statement) -> Read:
     return Read(statement.target, statement.left)
 
 
-def uses(form: Form, softmaxes: frozenset[str]) -> Iterator[Use]:
+def influences(form: Form, softmaxes: frozenset[str]) -> Iterator[Influence]:
     """What the values of a statement change with; what they only jump with is left out.
 
     Where the logarithm of an element of one of the `softmaxes` is taken, the use is of that
@@ -196,12 +196,12 @@ def uses(form: Form, softmaxes: frozenset[str]) -> Iterator[Use]:
         case Pointwise(body):
             for atom, _ in _slopes(body, None, softmaxes):
                 read = _inside(atom)
-                yield Use(read.tensor, isinstance(atom, Apply))
+                yield Influence(read.tensor, isinstance(atom, Apply))
         case Product(factors=factors):
             for read in factors:
-                yield Use(read.tensor, False)
+                yield Influence(read.tensor, False)
         case Reduction("max" | "min" | "prod" | "lse", read=read) | Distribution(read=read):
-            yield Use(read.tensor, False)
+            yield Influence(read.tensor, False)
 
 
 def pointwise_flows(
@@ -315,12 +315,12 @@ class Reach:
         return self.forms[statement.number]
 
     @cached_property
-    def uses(self) -> dict[str, list[Use]]:
+    def uses(self) -> dict[str, list[Influence]]:
         """What each defined tensor uses of tensors that depend on a source."""
-        found: dict[str, list[Use]] = {}
+        found: dict[str, list[Influence]] = {}
         for statement in self.code.statements:
             here = found.setdefault(statement.target, [])
-            here += uses(self.form(statement), self.softmaxes)
+            here += influences(self.form(statement), self.softmaxes)
         users: dict[str, list[str]] = {}
         for name, of in found.items():
             for use in of:

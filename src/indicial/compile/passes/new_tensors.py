@@ -29,7 +29,7 @@ from itertools import count
 from indicial.notation.signs import MARK_OF
 from indicial.program.ir import Affine, Axis, Expression, Index, Statement, Tensor
 from indicial.program.moving import canonical, moved_size
-from indicial.program.rewrite import free_indices, reached, size_indices
+from indicial.program.rewrite import Scope, free_indices, reached, size_indices
 
 
 class Names:
@@ -138,10 +138,6 @@ def laid_out(
     return Tensor(name, axes, "defined"), places
 
 
-Scope = dict[str, Index]
-"""Indices by name, each after those that its range needs."""
-
-
 def within(scope: Scope, indices: tuple[Index, ...]) -> Scope:
     return {**scope, **{index.name: index for index in indices}}
 
@@ -161,7 +157,7 @@ def indices_of(expression: Expression, scope: Scope) -> tuple[Index, ...]:
     return tuple(index for name, index in scope.items() if name in names)
 
 
-def key_of(body: Expression, indices: tuple[Index, ...]) -> object:
+def up_to_names(body: Expression, indices: tuple[Index, ...]) -> object:
     """The same for two expressions that differ in the names of their indices only."""
     order = [index.name for index in indices]
     places = {name: Affine.of(f"${number}") for number, name in enumerate(order)}

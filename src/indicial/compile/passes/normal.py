@@ -20,12 +20,11 @@ from functools import reduce
 from indicial.compile.passes.algebra import ONE, is_total, plus, quotient, signed, times
 from indicial.compile.passes.new_tensors import (
     Names,
-    Scope,
     free_in,
     indices_of,
-    key_of,
     laid_out,
     shifts,
+    up_to_names,
     within,
 )
 from indicial.compile.passes.taking_apart import (
@@ -36,11 +35,11 @@ from indicial.compile.passes.taking_apart import (
     first_contraction,
     length,
     parts,
-    together,
+    varying_together,
 )
 from indicial.program import ir
 from indicial.program.moving import moved_affine
-from indicial.program.rewrite import free_indices, is_constant, size_indices
+from indicial.program.rewrite import Scope, free_indices, is_constant, size_indices
 from indicial.program.sizes import Size
 
 
@@ -145,7 +144,7 @@ class _Normaliser:
             case ir.Apply():
                 changed = spread.rebuild(lambda e: self.apart(self.extracted(e, scope), scope))
                 indices = indices_of(changed, scope)
-                known = self.known.get(key_of(changed, indices))
+                known = self.known.get(up_to_names(changed, indices))
                 return changed if known is None else _at(known, indices, changed)
             case ir.Select():
                 return spread.rebuild(lambda e: self.extracted(e, scope))
@@ -224,7 +223,7 @@ class _Normaliser:
 
     def grouped(self, factors: list[ir.Expression], inner: Scope) -> list[ir.Expression]:
         """The factors with those multiplied that vary together."""
-        while pair := together([free_in(f, inner) for f in factors], self.fixed(factors)):
+        while pair := varying_together([free_in(f, inner) for f in factors], self.fixed(factors)):
             one, two = pair
             both = times(factors[one], factors[two])
             factors = [f for n, f in enumerate(factors) if n not in pair]
@@ -271,7 +270,7 @@ class _Normaliser:
         """A read of the tensor with this body, a join or normal; new if there is none yet."""
         indices = indices_of(body, scope)
         body = self.limits.limited(body, self.target, indices)
-        key = key_of(body, indices)
+        key = up_to_names(body, indices)
         if key not in self.known:
             name = self.names.part(self.target)
             tensor, left = laid_out(name, indices, self.shifts)

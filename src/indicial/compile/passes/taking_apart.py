@@ -40,7 +40,7 @@ from indicial.program.sizes import Size
 Indices = frozenset[str]
 
 
-def together(factors: Sequence[Indices], fixed: Collection[int]) -> tuple[int, int] | None:
+def varying_together(factors: Sequence[Indices], fixed: Collection[int]) -> tuple[int, int] | None:
     """Two of three or more factors whose product has no more indices than one of them."""
     if len(factors) < 3:
         return None

@@ -108,7 +108,7 @@ def components(
         )
 
 
-def aligned(code: Code, tensors: Sequence[str], edges: Sequence[Edge]) -> Iterator[Scan]:
+def aligned_axes(code: Code, tensors: Sequence[str], edges: Sequence[Edge]) -> Iterator[Scan]:
     """Choices of one axis of each tensor, each once."""
     seen: list[dict[str, int]] = []
     for first in tensors:
@@ -182,7 +182,7 @@ class _Scheduler:
         edges = [need.edge for need in inside]
         candidates = self.ways(group, scans(self.code, tensors, edges), inside)
         if not candidates:
-            candidates = self.ways(group, aligned(self.code, tensors, edges), inside)
+            candidates = self.ways(group, aligned_axes(self.code, tensors, edges), inside)
         if not candidates:
             raise ScheduleError(_no_order(group))
         scan, direction, offsets, rest = min(candidates, key=lambda way: self.rank(group, way))

@@ -392,10 +392,10 @@ def append_each(
 ) -> list[torch.Tensor]:
     """The past with each member's present value behind as many as the member has."""
     room, present = arguments
-    return [placed(room, axis, lengths[count] + (base - 1), present)]
+    return [put_at(room, axis, lengths[count] + (base - 1), present)]
 
 
-def placed(
+def put_at(
     room: torch.Tensor, axis: int, places: torch.Tensor, values: torch.Tensor
 ) -> torch.Tensor:
     """`values` of each member at a place of its own along the axis; a copy, if a gradient may be asked."""

@@ -158,7 +158,7 @@ class Given:
             if tensor.values is not None:
                 inside = None
                 if many.count is not None:
-                    inside = checks.inside(tensor, value, {self.size: many.count})
+                    inside = checks.before_end(tensor, value, {self.size: many.count})
                 vocabulary = tensor.values.value(state.frame.sizes)
                 checks.check_tokens(tensor, value, vocabulary, inside, state.batch is not None)
         if self.shaped and many.steps:

@@ -50,7 +50,7 @@ from indicial.compile.native import toolchain
 from indicial.compile.native.routine import REALS
 from indicial.compile.native.step import Growing, Held, NativeStep
 from indicial.compile.passes.scan import Unsupported
-from indicial.compile.stepping.codes import Stepping, placed
+from indicial.compile.stepping.codes import Stepping, put_at
 from indicial.program.meaning.arrays import stored_shape
 from indicial.program.messages import IndicialError
 
@@ -108,7 +108,7 @@ class Cache:
 
     def placed(self, places: torch.Tensor, value: torch.Tensor) -> Cache:
         """With each member's value at a place of its own, for which there is room already."""
-        values = placed(self.buffer.values, self.axis, places, value)
+        values = put_at(self.buffer.values, self.axis, places, value)
         return self if values is self.buffer.values else Cache(Buffer(values), self.axis)
 
     def first(self, count: int) -> torch.Tensor:

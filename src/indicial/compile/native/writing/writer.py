@@ -39,7 +39,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from indicial.compile.native.body import Body, Starts, begun_with, is_inside
-from indicial.compile.native.stages import Fused, Matmul, Single, Stage, flat
+from indicial.compile.native.stages import Fused, Matmul, Single, Stage, every_stage
 from indicial.compile.native.writing.c import CSizes, Lines
 from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import Affine, Index, Read, Statement, Tensor
@@ -88,7 +88,7 @@ class KernelPlan:
         if name in self.kept:
             return True
         inside = {s.number for s in group}
-        for stage in flat(self.stages):
+        for stage in every_stage(self.stages):
             if isinstance(stage, Matmul):
                 if any(operand.tensor == name for operand in stage.operands):
                     return True
@@ -242,7 +242,7 @@ def place_tensors(plan: KernelPlan) -> tuple[dict[str, Memory], list[tuple[str, 
     scratch: list[tuple[str, str]] = []
     multiplied = {
         output.statement.target
-        for stage in flat(plan.stages)
+        for stage in every_stage(plan.stages)
         if isinstance(stage, Matmul)
         for output in stage.outputs
     }
