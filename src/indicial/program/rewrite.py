@@ -54,6 +54,12 @@ def tensors_read(statements: Iterable[ir.Statement]) -> set[str]:
     return {read.tensor for statement in statements for read in statement.reads()}
 
 
+def read_besides(statements: Iterable[ir.Statement], some: Iterable[ir.Statement]) -> set[str]:
+    """The tensors that statements read which are not among `some`."""
+    own = {statement.number for statement in some}
+    return tensors_read(s for s in statements if s.number not in own)
+
+
 def reached(first: Iterable[N], below: Callable[[N], Iterable[N]]) -> set[N]:
     """Some things and all that is found from them: of a name, say, what it is computed from."""
     found: set[N] = set()

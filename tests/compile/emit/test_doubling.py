@@ -9,7 +9,8 @@ from emitting import batch, code, draw, tensors
 from indicial.compile.emit import doubling
 from indicial.compile.emit.doubling import linear_scan
 from indicial.compile.emit.source import Source, emit
-from indicial.compile.native import ops, toolchain
+from indicial.compile.native import recurrence as recurrences
+from indicial.compile.native import toolchain
 from indicial.compile.pipeline import Planned, planned
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.ir import Code
@@ -139,7 +140,7 @@ def test_recurrences_without_their_kernel() -> None:
         for n in recurrence.arguments
     ]
     (plain,) = recurrence.plain(arguments, sizes, {})
-    torch.testing.assert_close(plain, ops.scan(recurrence, arguments, sizes, {})[0])
+    torch.testing.assert_close(plain, recurrences.scan(recurrence, arguments, sizes, {})[0])
 
 
 def test_rounds() -> None:

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 import indicial
-from indicial.compile.emit import helpers, quick
+from indicial.compile.emit import helpers, running
 
 Tensor = torch.Tensor
 
@@ -24,7 +24,7 @@ def drawn(*shape: int) -> Tensor:
 def test_short_rows(name: str, shape: tuple[int, ...]) -> None:
     x = drawn(*shape)
     expected = getattr(F, name)(x, -1)
-    found = getattr(quick, name)(x, -1)
+    found = getattr(running, name)(x, -1)
     torch.testing.assert_close(found, expected)
     slope = torch.sin(torch.arange(x.numel()).double()).view(shape)
     gradients = [torch.autograd.grad(y, x, slope)[0] for y in (found, expected)]
@@ -37,10 +37,10 @@ def test_linear_maps_side_by_side(
     asked: bool, biased: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Together where the operand has a gradient, apart where it has none: the same numbers."""
-    monkeypatch.setattr(quick, "LARGE", 0)
+    monkeypatch.setattr(running, "LARGE", 0)
     x, weights, bias = drawn(2, 5, 4).detach().requires_grad_(asked), drawn(6, 4), drawn(6)
     leaves = [weights, *([bias] if biased else []), *([x] if asked else [])]
-    found = quick.quickly_linears(x, [1, 2, 3], weights, bias if biased else None)
+    found = running.quickly_linears(x, [1, 2, 3], weights, bias if biased else None)
     assert [piece.is_contiguous() for piece in found] == [not asked] * 3
     expected = F.linear(x, weights, bias if biased else None)
     torch.testing.assert_close(torch.cat(found, -1), expected)
@@ -50,11 +50,11 @@ def test_linear_maps_side_by_side(
 
 def test_parts_that_lie_side_by_side_are_not_copied() -> None:
     whole = drawn(2, 5, 6).detach()
-    found = quick.side_by_side(whole.split([1, 2, 3], -1))
+    found = running.side_by_side(whole.split([1, 2, 3], -1))
     assert found.data_ptr() == whole.data_ptr() and torch.equal(found, whole)
     for order in ([0, 2, 1], [1, 2], [0, 1], [1, 1, 2]):
         parts = [whole.split([1, 2, 3], -1)[n] for n in order]
-        assert torch.equal(quick.side_by_side(parts), torch.cat(parts, -1))
+        assert torch.equal(running.side_by_side(parts), torch.cat(parts, -1))
 
 
 @pytest.mark.parametrize("biased", [False, True])
@@ -62,13 +62,13 @@ def test_parts_that_lie_side_by_side_are_not_copied() -> None:
 def test_a_network_with_a_relu(
     shape: tuple[int, ...], biased: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quick, "LARGE", 0)
+    monkeypatch.setattr(running, "LARGE", 0)
     x, first, second = drawn(*shape, 5), [drawn(6, 5)], [drawn(3, 6).cos()]
     if biased:
         first, second = [*first, drawn(6)], [*second, drawn(3)]
     leaves = [x, *first, *second]
     found, expected = (
-        network(x, first, second) for network in (quick.quick_relu_network, helpers.relu_network)
+        network(x, first, second) for network in (running.quick_relu_network, helpers.relu_network)
     )
     torch.testing.assert_close(found, expected)
     slopes = [
@@ -79,7 +79,7 @@ def test_a_network_with_a_relu(
     torch.testing.assert_close(torch.autograd.grad(found.sin().sum(), leaves), slopes[0])
     cut = 1 + len(first)
     assert torch.autograd.gradgradcheck(
-        lambda *g: quick.quick_relu_network(g[0], [*g[1:cut]], [*g[cut:]]),
+        lambda *g: running.quick_relu_network(g[0], [*g[1:cut]], [*g[cut:]]),
         [g.detach().requires_grad_() for g in leaves],
     )
 
@@ -93,12 +93,12 @@ def test_few_keys(
     mask = torch.rand(2, 1, 5, 10, generator=torch.Generator().manual_seed(1)) < 0.7
     mask[..., 0] = True
     given = {"attn_mask": mask if masked else None, "is_causal": causal, "scale": scale}
-    found = quick.attention(query, key, value, **given)  # type: ignore[arg-type]
-    monkeypatch.setattr(quick, "FEW", 0)
-    monkeypatch.setattr(quick, "kernels", [])
+    found = running.attention(query, key, value, **given)  # type: ignore[arg-type]
+    monkeypatch.setattr(running, "FEW", 0)
+    monkeypatch.setattr(running, "kernels", [])
     key = key.expand(2, 3, 10, 4)
-    expected = quick.attention(query, key, value, **given)  # type: ignore[arg-type]
-    assert quick._fused(expected) is not None and quick._fused(found) is None
+    expected = running.attention(query, key, value, **given)  # type: ignore[arg-type]
+    assert running._fused(expected) is not None and running._fused(found) is None
     torch.testing.assert_close(found, expected)
     slopes = [
         torch.autograd.grad(y.sin().sum(), query, retain_graph=True) for y in (found, expected)
@@ -108,7 +108,7 @@ def test_few_keys(
 
 def test_few_keys_have_second_gradients() -> None:
     given = drawn(1, 9, 2), drawn(1, 9, 2), drawn(1, 9, 2)
-    assert torch.autograd.gradgradcheck(lambda *x: quick.attention(*x, is_causal=True), given)
+    assert torch.autograd.gradgradcheck(lambda *x: running.attention(*x, is_causal=True), given)
 
 
 @pytest.mark.parametrize("fronts", [((), ()), ((2, 3), (3,)), ((1, 3), (2, 1))])
@@ -119,14 +119,14 @@ def test_convolutions_by_transforms(
     """The sum itself, its gradient, and the gradient of that, also where one depends on the other."""
     size, start, stop = place
     x, w = drawn(*fronts[0], 5), drawn(*fronts[1], 4)
-    found = quick.quickly_wrapped(x, w, size, start, stop)
+    found = running.quickly_wrapped(x, w, size, start, stop)
     for t in range(start, stop):
         terms = [x[..., (t - s) % size] * w[..., s] for s in range(4) if (t - s) % size < 5]
         zero = torch.zeros(found.shape[:-1], dtype=torch.float64)
         torch.testing.assert_close(found[..., t - start], sum(terms, zero))
 
     def both(x: Tensor, w: Tensor) -> Tensor:
-        return quick.quickly_wrapped(x, w * x.sum(), size, start, stop)
+        return running.quickly_wrapped(x, w * x.sum(), size, start, stop)
 
     assert torch.autograd.gradcheck(both, (x, w))
     assert torch.autograd.gradgradcheck(both, (x, w))

@@ -15,7 +15,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint
 
 from indicial import IndicialError, library, load
-from indicial.compile.emit import quick
+from indicial.compile.emit import running
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.native import toolchain
 
@@ -27,8 +27,8 @@ KINDS = ("ugrnn", "self_attention", "rnn_lm", "transformer")
 @pytest.fixture(autouse=True)
 def fused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Attention by the fused call, whose second gradient is not PyTorch's, however few keys there are."""
-    monkeypatch.setattr(quick, "FEW", 0)
-    monkeypatch.setattr(quick, "kernels", [])
+    monkeypatch.setattr(running, "FEW", 0)
+    monkeypatch.setattr(running, "kernels", [])
 
 
 def mixed(values: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -318,7 +318,7 @@ def test_attention_of_any_number_of_axes(axes: int) -> None:
     """Which of them are computed by one fused call, and behind what, is the version's choice."""
     shape = (2, 1, 3, 4)[-axes:]
     given = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for _ in range(3)]
-    assert torch.autograd.gradgradcheck(quick.attention, given)
+    assert torch.autograd.gradgradcheck(running.attention, given)
     whole = given[0].view(1, -1, 3, 4)
     dropped = torch.nn.functional.scaled_dot_product_attention(whole, whole, whole)
-    assert quick._fused(dropped) is quick._fused(dropped.squeeze(0)) is not None
+    assert running._fused(dropped) is running._fused(dropped.squeeze(0)) is not None

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import indicial
-from indicial.compile.emit import quick
+from indicial.compile.emit import running
 from indicial.compile.native import attention as own
 from indicial.compile.native import toolchain
 
@@ -37,7 +37,7 @@ def test_values_and_gradients(sizes: tuple[int, int, int, int], causal: bool) ->
     for scale in (None, -0.7):
         found = own.attention(*inputs, causal, scale)
         assert found is not None
-        expected = quick.written_out(*inputs, None, causal, scale)
+        expected = running.written_out(*inputs, None, causal, scale)
         torch.testing.assert_close(found, expected)
         slope = drawn(*found.shape, seed=9)
         slopes = [torch.autograd.grad(y, inputs, slope) for y in (found, expected)]
@@ -54,7 +54,7 @@ def test_large_scores_in_float32(threads: int) -> None:
     finally:
         torch.set_num_threads(before)
     assert found is not None
-    expected = quick.written_out(*(x.double() for x in inputs), None, True, None)
+    expected = running.written_out(*(x.double() for x in inputs), None, True, None)
     assert (found - expected).abs().max() < 1e-3 * expected.abs().max()
 
 
@@ -88,9 +88,9 @@ def test_a_program_calls_it(monkeypatch: pytest.MonkeyPatch) -> None:
         calls.append(given)
         return own.attention(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(quick, "kernels", [counted])
+    monkeypatch.setattr(running, "kernels", [counted])
     found = module(**inputs)
-    monkeypatch.setattr(quick, "kernels", [])
+    monkeypatch.setattr(running, "kernels", [])
     expected = module(**inputs)
     assert calls
     for name, value in expected.items():

@@ -9,7 +9,8 @@ from torch.library import opcheck
 import indicial
 from indicial import library
 from indicial.compile.emit.source import emit
-from indicial.compile.native import ops, routine, toolchain
+from indicial.compile.native import recurrence as recurrences
+from indicial.compile.native import routine, toolchain
 from indicial.compile.native.body import needs_history
 from indicial.compile.native.routine import Native
 from indicial.compile.pipeline import planned
@@ -87,7 +88,7 @@ def test_values_and_gradients_are_those_of_the_loop(
                 torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-10)
 
 
-def recurrence_of(name: str) -> tuple[ops.Recurrence, list[torch.Tensor], dict[str, int]]:
+def recurrence_of(name: str) -> tuple[recurrences.Recurrence, list[torch.Tensor], dict[str, int]]:
     code = indicial.load(name).code
     (call,) = planned(code, ["h"]).plan.calls()
     (recurrence,) = call.function.args  # type: ignore[attr-defined]
@@ -130,11 +131,13 @@ def test_the_operator_keeps_pytorchs_rules() -> None:
 def test_the_operator_and_the_short_way_agree() -> None:
     recurrence, arguments, sizes = recurrence_of("lstm")
     assert torch.autograd.gradcheck(
-        lambda *a: tuple(ops.scan(recurrence, a, sizes, {})), arguments, atol=1e-6
+        lambda *a: tuple(recurrences.scan(recurrence, a, sizes, {})), arguments, atol=1e-6
     )
     numbers = [sizes[n] for n in recurrence.sizes]
     found = torch.ops.indicial.scan(arguments, [], numbers, "", recurrence.key)
-    for ours, theirs in zip(ops.scan(recurrence, arguments, sizes, {}), found, strict=False):
+    for ours, theirs in zip(
+        recurrences.scan(recurrence, arguments, sizes, {}), found, strict=False
+    ):
         torch.testing.assert_close(ours, theirs)
         gradients = [
             torch.autograd.grad(v.sum(), arguments, retain_graph=True) for v in (ours, theirs)
@@ -147,7 +150,7 @@ def test_only_what_is_needed_is_differentiated() -> None:
     recurrence, arguments, sizes = recurrence_of("ugrnn")
     for number, argument in enumerate(arguments):
         argument.requires_grad_(number == 0)
-    ops.scan(recurrence, arguments, sizes, {})[0].sum().backward()
+    recurrences.scan(recurrence, arguments, sizes, {})[0].sum().backward()
     assert arguments[0].grad is not None
     assert (recurrence.arguments[0],) in recurrence._backward
 
@@ -155,7 +158,7 @@ def test_only_what_is_needed_is_differentiated() -> None:
 def test_weights_side_by_side_are_one_product() -> None:
     """The four gates of an LSTM: one product before the loop, one for each kind of weight after."""
     recurrence, arguments, sizes = recurrence_of("lstm")
-    ops.scan(recurrence, arguments, sizes, {})[0].sum().backward()
+    recurrences.scan(recurrence, arguments, sizes, {})[0].sum().backward()
     kinds = [type(part).__name__ for part in recurrence.forward.parts]
     assert kinds == ["Projection", "Native"]
     (routine,) = (r for n, r in recurrence._backward.items() if set(n) == {*recurrence.arguments})

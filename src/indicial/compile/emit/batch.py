@@ -53,17 +53,6 @@ from indicial.compile.passes.simplify import simplified
 from indicial.compile.schedule.plan import Loop, Piece, Plan
 from indicial.program import ir
 from indicial.program.cost.conditions import joined, surely_in
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Axis,
-    Code,
-    Flat,
-    Index,
-    IndexValue,
-    Statement,
-    number_at,
-)
 from indicial.program.meaning.arrays import writes_batch
 from indicial.program.meaning.differing import dependent
 from indicial.program.rewrite import (
@@ -311,18 +300,18 @@ class Ragged:
         """Arithmetic of whole numbers."""
         return combined(self.torch, sign, a, b, env, "length")
 
-    def place(self, place: Affine, env: Environment) -> Value:
+    def place(self, place: ir.Affine, env: Environment) -> Value:
         """Index arithmetic with such a size in it, in whole numbers."""
         if not place.terms:
             return self.value(place.offset, env)
-        moving = positions(self.torch, Affine(place.terms), env)
+        moving = positions(self.torch, ir.Affine(place.terms), env)
         if not place.offset.terms:
             return moving
         return self.binary("+", moving, self.value(place.offset, env), env)
 
     # ---- masks ----
 
-    def within(self, index: Index, env: Environment) -> Value | None:
+    def within(self, index: ir.Index, env: Environment) -> Value | None:
         """Where an index is in its own range; None if that is everywhere."""
         if self.varies(index.lower, env):
             raise NotEmitted(f"{index.name} begins at {index.lower}, which varies")
@@ -339,13 +328,13 @@ class Ragged:
         """Where a place is below a size that varies."""
         return combined(self.torch, "<", place, self.value(upper, env), env, "inside")
 
-    def before_end(self, index: Index, env: Environment) -> Value:
+    def before_end(self, index: ir.Index, env: Environment) -> Value:
         """Where an index, be it fixed, is in its own range, which varies."""
-        at = self.place(env.affine(Affine.of(index)), env)
+        at = self.place(env.affine(ir.Affine.of(index)), env)
         return self.below(at, index.lower + index.extent, env)
 
     def inside(
-        self, position: Value, axis: Axis, starts: Sequence[Size], env: Environment
+        self, position: Value, axis: ir.Axis, starts: Sequence[Size], env: Environment
     ) -> Value | None:
         """Where a place lies in the range of an axis, or at the start of a recurrence."""
         upper = axis.lower + axis.extent
@@ -358,10 +347,10 @@ class Ragged:
         return mask
 
 
-def at_letters(size: Size, axes: Collection[Axis], places: Sequence[object]) -> Size:
+def at_letters(size: Size, axes: Collection[ir.Axis], places: Sequence[object]) -> Size:
     """A size of an axis, with the letters of the axes replaced by where they are read."""
     for axis, place in zip(axes, places, strict=True):
-        if axis.letter in size_indices(size) and isinstance(place, Affine):
+        if axis.letter in size_indices(size) and isinstance(place, ir.Affine):
             by = place.offset
             if len(place.terms) == 1 and place.terms[0][1] == 1:
                 by = by + Size.of(place.terms[0][0])
@@ -372,15 +361,15 @@ def at_letters(size: Size, axes: Collection[Axis], places: Sequence[object]) -> 
 
 
 def with_guarded_starts(
-    code: Code, plan: Plan, ragged: Collection[str]
-) -> tuple[Code, Plan, StartsBeyond]:
+    code: ir.Code, plan: Plan, ragged: Collection[str]
+) -> tuple[ir.Code, Plan, StartsBeyond]:
     """`h[T,j] = a[j]` → `h[t,j] = a[j] for t = T`: a place that varies is no place on a left side."""
     starts: StartsBeyond = {}
-    moved: list[Statement] = []
+    moved: list[ir.Statement] = []
     for statement in code.statements:
         axes = code.tensors[statement.target].axes
         for number, (place, axis) in enumerate(zip(statement.left, axes, strict=True)):
-            at = number_at(place)
+            at = ir.number_at(place)
             if at is not None and at.names & set(ragged):
                 starts.setdefault((statement.target, number), []).append(at)
                 statement = _guarded(statement, number, axis)
@@ -389,28 +378,28 @@ def with_guarded_starts(
     return replace(code, statements=tuple(moved)), plan, starts
 
 
-def _guarded(statement: Statement, number: int, axis: Axis) -> Statement:
+def _guarded(statement: ir.Statement, number: int, axis: ir.Axis) -> ir.Statement:
     place = statement.left[number]
-    assert isinstance(place, Affine)
-    index = Index(f"{axis.letter}·start", axis.lower, place.offset - axis.lower + 1)
-    test = Apply("=", (IndexValue(Affine.of(index)), IndexValue(place)))
-    guard = test if statement.guard is None else Apply("and", (test, statement.guard))
+    assert isinstance(place, ir.Affine)
+    index = ir.Index(f"{axis.letter}·start", axis.lower, place.offset - axis.lower + 1)
+    test = ir.Apply("=", (ir.IndexValue(ir.Affine.of(index)), ir.IndexValue(place)))
+    guard = test if statement.guard is None else ir.Apply("and", (test, statement.guard))
     left = list(statement.left)
-    left[number] = Affine.of(index)
+    left[number] = ir.Affine.of(index)
     return replace(statement, left=tuple(left), indices=(*statement.indices, index), guard=guard)
 
 
-def varies(ragged: Ragged, place: Flat, env: Environment) -> bool:
+def varies(ragged: Ragged, place: ir.Flat, env: Environment) -> bool:
     """Whether an index of the place counts with an extent that is not the same for all."""
     return any(ragged.varies(index.extent, env) for index in place.indices[1:])
 
 
-def position(ragged: Ragged, place: Flat, env: Environment) -> Value:
+def position(ragged: Ragged, place: ir.Flat, env: Environment) -> Value:
     """`k T + t`, with each example's own T."""
     total: Value | None = None
     for index in place.indices:
-        at = env.affine(Affine.of(index))
-        digit = ragged.place(Affine(at.terms, at.offset - index.lower), env)
+        at = env.affine(ir.Affine.of(index))
+        digit = ragged.place(ir.Affine(at.terms, at.offset - index.lower), env)
         if total is not None:
             above = ragged.binary("*", total, ragged.value(index.extent, env), env)
             digit = ragged.binary("+", above, digit, env)
@@ -420,7 +409,7 @@ def position(ragged: Ragged, place: Flat, env: Environment) -> Value:
 
 
 def moved_together(
-    torch: Torch, ragged: Ragged, value: Value, place: Flat, env: Environment, flat: str
+    torch: Torch, ragged: Ragged, value: Value, place: ir.Flat, env: Environment, flat: str
 ) -> tuple[Value, Environment]:
     """A value over several indices as one over `flat`: the elements of each example, then zeros."""
     names = [index.name for index in place.indices]
@@ -428,7 +417,7 @@ def moved_together(
     dims = [*others, *names]
     node = torch.flatten(expanded(torch, value, dims, env), len(others), len(dims) - 1)
     total = math.prod(env.extents(names), start=Size.of(1))
-    env = env.bind([Index(flat, Size(), total)])
+    env = env.bind([ir.Index(flat, Size(), total)])
     rest = Value(torch.arange(Size(), total, INT), (flat,))
     at: Value | None = None
     stride = Size.of(1)
@@ -442,6 +431,6 @@ def moved_together(
         at = digit if at is None else ragged.binary("+", digit, at, env)
         stride = stride * env.ranges[name].extent
     assert at is not None
-    places: list[Where] = [*map(Affine.of, others), Pick(at)]
+    places: list[Where] = [*map(ir.Affine.of, others), Pick(at)]
     bounds = [(env.ranges[d].lower, env.ranges[d].extent) for d in others]
     return read(torch, Array(node, (*bounds, (Size(), total))), places, env), env

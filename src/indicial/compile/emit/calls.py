@@ -25,21 +25,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from indicial.compile.emit.nodes import ALL, NUMBER, Node, Operand
-from indicial.compile.emit.operations import NEW
+from indicial.compile.emit.operations import NEW, Torch
 from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.values import Environment, Factor, Value, aligned
 from indicial.compile.passes.algebra import ONE, flat, scaled, times
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Constant,
-    Expression,
-    Index,
-    Read,
-    Reduce,
-    SizeValue,
-    Softmax,
-)
+from indicial.program import ir
 from indicial.program.meaning.functions import FUNCTIONS
 from indicial.program.moving import Unmovable, canonical, definition, moved
 from indicial.program.rewrite import free_indices, is_constant
@@ -93,25 +83,22 @@ class Scores:
 
     query: Value
     key: Value
-    index: Index
+    index: ir.Index
     scale: Node
 
 
+@dataclass(frozen=True)
 class Attention:
     """Products of weights and values, in any environment; `masked` says where a softmax counts."""
 
-    def __init__(
-        self,
-        tensors: Tensors,
-        tell: Tell,
-        evaluate: Callable[[Expression, Environment], Value],
-        masked: Callable[[Softmax, Environment], tuple[Environment, Value | None]],
-    ) -> None:
-        self.tensors = tensors
-        self.torch = tensors.torch
-        self.tell = tell
-        self.evaluate = evaluate
-        self.masked = masked
+    tensors: Tensors
+    tell: Tell
+    evaluate: Callable[[ir.Expression, Environment], Value]
+    masked: Callable[[ir.Softmax, Environment], tuple[Environment, Value | None]]
+
+    @property
+    def torch(self) -> Torch:
+        return self.tensors.torch
 
     def product(
         self, one: Factor, two: Factor, summed: Collection[str], env: Environment
@@ -119,8 +106,8 @@ class Attention:
         """The sum of a product over some indices, if it is attention."""
         for weights, values in ((one, two), (two, one)):
             for read in weights.sources:
-                softmax = definition(self.tensors.code, read) if isinstance(read, Read) else None
-                if not isinstance(softmax, Softmax) or len(softmax.indices) > 1:
+                softmax = definition(self.tensors.code, read) if isinstance(read, ir.Read) else None
+                if not isinstance(softmax, ir.Softmax) or len(softmax.indices) > 1:
                     continue
                 if softmax.indices[0].name not in summed or len(summed) > 1:
                     continue
@@ -133,7 +120,12 @@ class Attention:
         return None
 
     def attended(
-        self, softmax: Softmax, read: Expression, weights: Value, values: Value, env: Environment
+        self,
+        softmax: ir.Softmax,
+        read: ir.Expression,
+        weights: Value,
+        values: Value,
+        env: Environment,
     ) -> Value | None:
         """The weights times the values, by the library."""
         (index,) = softmax.indices
@@ -176,16 +168,16 @@ class Attention:
         return Value(made, dims)
 
     def scores(
-        self, body: Expression, rows: Sequence[str], columns: Sequence[str], env: Environment
+        self, body: ir.Expression, rows: Sequence[str], columns: Sequence[str], env: Environment
     ) -> Scores | Missed:
         """What a softmax is of, if it is a product of queries and keys."""
         scale, rest = scaled(body)
-        under: Expression = ONE
-        named: list[Read] = []
-        while isinstance(rest, Read) or (
-            isinstance(rest, Apply) and rest.function == "/" and is_constant(rest.arguments[1])
+        under: ir.Expression = ONE
+        named: list[ir.Read] = []
+        while isinstance(rest, ir.Read) or (
+            isinstance(rest, ir.Apply) and rest.function == "/" and is_constant(rest.arguments[1])
         ):
-            if isinstance(rest, Read):
+            if isinstance(rest, ir.Read):
                 inside = definition(self.tensors.code, rest)
                 if inside is None or rest.tensor in [read.tensor for read in named]:
                     return NO_PRODUCT
@@ -196,11 +188,11 @@ class Attention:
             more, rest = scaled(inside)
             scale = times(scale, more)
         match rest:
-            case Apply("+"):
+            case ir.Apply("+"):
                 return Missed("something is added to the products of queries and keys")
-            case Apply("*" | "/"):
+            case ir.Apply("*" | "/"):
                 return Missed("the scores are not a product with a number")
-            case Reduce("sum", (index,), None, product):
+            case ir.Reduce("sum", (index,), None, product):
                 factors = flat("*", (product,))
             case _:
                 return NO_PRODUCT
@@ -244,36 +236,36 @@ class Fraction:
     """A product taken apart: a number, and the factors above and below that are none."""
 
     number: float = 1.0
-    above: list[Expression] = field(default_factory=list)
-    below: list[Expression] = field(default_factory=list)
+    above: list[ir.Expression] = field(default_factory=list)
+    below: list[ir.Expression] = field(default_factory=list)
 
     @staticmethod
-    def of(node: Expression) -> Fraction:
+    def of(node: ir.Expression) -> Fraction:
         found = Fraction()
         found.take(node, 1)
         return found
 
-    def take(self, node: Expression, power: int) -> None:
+    def take(self, node: ir.Expression, power: int) -> None:
         value = number_of(node)
         match node:
             case _ if value:
                 self.number *= value**power
-            case Apply("*", factors):
+            case ir.Apply("*", factors):
                 for factor in factors:
                     self.take(factor, power)
-            case Apply("/", (above, below)):
+            case ir.Apply("/", (above, below)):
                 self.take(above, power)
                 self.take(below, -power)
             case _:
                 (self.above if power > 0 else self.below).append(node)
 
 
-def number_of(node: Expression) -> float | None:
+def number_of(node: ir.Expression) -> float | None:
     """The value of an expression that is made of numbers."""
     match node:
-        case Constant(value):
+        case ir.Constant(value):
             return value
-        case Apply(function, arguments) if not node.tensors():
+        case ir.Apply(function, arguments) if not node.tensors():
             values = [number_of(argument) for argument in arguments]
             return None if None in values else FUNCTIONS[function](*values)
     return None
@@ -283,14 +275,14 @@ class WrittenOut:
     """Finds such functions while expressions are evaluated."""
 
     def __init__(
-        self, tensors: Tensors, tell: Tell, evaluate: Callable[[Expression, Environment], Value]
+        self, tensors: Tensors, tell: Tell, evaluate: Callable[[ir.Expression, Environment], Value]
     ) -> None:
         self.code = tensors.code
         self.torch = tensors.torch
         self.tell = tell
         self.evaluate = evaluate
 
-    def called(self, node: Apply, env: Environment) -> Value | None:
+    def called(self, node: ir.Apply, env: Environment) -> Value | None:
         """The value of a sum, a product or a quotient by one call, if it is one of these."""
         for name, call, match in (
             (GELU, "gelu", self.gelu),
@@ -306,14 +298,14 @@ class WrittenOut:
                 return found
         return None
 
-    def gelu(self, node: Apply, env: Environment) -> Value | Missed | None:
+    def gelu(self, node: ir.Apply, env: Environment) -> Value | Missed | None:
         parts = Fraction.of(node)
         if len(parts.above) != 2 or parts.below or not math.isclose(parts.number, 0.5):
             return None
         for x, other in (parts.above, parts.above[::-1]):
-            terms = other.arguments if isinstance(other, Apply) and other.function == "+" else ()
+            terms = other.arguments if isinstance(other, ir.Apply) and other.function == "+" else ()
             match [term for term in terms if number_of(term) != 1], len(terms):
-                case [Apply("erf" | "tanh" as function, (inner,))], 2:
+                case [ir.Apply("erf" | "tanh" as function, (inner,))], 2:
                     found = (_tanh if function == "tanh" else _erf)(x, inner)
                     if not isinstance(found, dict):
                         return found
@@ -325,11 +317,11 @@ class WrittenOut:
                     return Value(made, value.dims)
         return None
 
-    def layer_norm(self, node: Apply, env: Environment) -> Value | Missed | None:
+    def layer_norm(self, node: ir.Apply, env: Environment) -> Value | Missed | None:
         terms = node.arguments if node.function == "+" else (node,)
         for term, *offset in (terms, terms[::-1]) if len(terms) < 3 else ():
             parts = Fraction.of(term)
-            roots = [e for e in map(self.opened, parts.below) if isinstance(e, Apply)]
+            roots = [e for e in map(self.opened, parts.below) if isinstance(e, ir.Apply)]
             if parts.number != 1 or len(parts.above) > 2 or [e.function for e in roots] != ["sqrt"]:
                 continue
             for deviation in parts.above:
@@ -358,42 +350,44 @@ class WrittenOut:
         )  # fmt: skip
         return Value(made, x.dims)
 
-    def centred(self, node: Expression) -> tuple[Expression, str] | None:
+    def centred(self, node: ir.Expression) -> tuple[ir.Expression, str] | None:
         """`x - mean x`: x, and the index that the mean is over."""
         match self.opened(node):
-            case Apply("+", (x, Apply("neg", (mean,)))) if (over := self.mean(mean)) is not None:
+            case ir.Apply("+", (x, ir.Apply("neg", (mean,)))) if (
+                over := self.mean(mean)
+            ) is not None:
                 for name in free_indices(x) - (free_indices(over[1]) - {over[0].name}):
-                    if self.same(moved(x, {name: Affine.of(over[0])}), over[1]):
+                    if self.same(moved(x, {name: ir.Affine.of(over[0])}), over[1]):
                         return x, name
         return None
 
-    def epsilon(self, under: Expression, deviation: Expression, name: str) -> float | None:
+    def epsilon(self, under: ir.Expression, deviation: ir.Expression, name: str) -> float | None:
         """What is added to the variance, the mean of a deviation's square; None if it is not that."""
         match self.opened(under):
-            case Apply("+", (variance, added)) if (over := self.mean(variance)) is not None:
+            case ir.Apply("+", (variance, added)) if (over := self.mean(variance)) is not None:
                 match self.opened(over[1]):
-                    case Apply("^", (base, Constant(2.0))):
-                        there = moved(deviation, {name: Affine.of(over[0])})
+                    case ir.Apply("^", (base, ir.Constant(2.0))):
+                        there = moved(deviation, {name: ir.Affine.of(over[0])})
                         return number_of(added) if self.same(base, there) else None
         return None
 
-    def opened(self, node: Expression) -> Expression:
+    def opened(self, node: ir.Expression) -> ir.Expression:
         """What a tensor is by its equation; any other expression as it is."""
-        found = definition(self.code, node) if isinstance(node, Read) else None
+        found = definition(self.code, node) if isinstance(node, ir.Read) else None
         return node if found is None else found
 
-    def mean(self, node: Expression) -> tuple[Index, Expression] | None:
+    def mean(self, node: ir.Expression) -> tuple[ir.Index, ir.Expression] | None:
         """What a mean is of, and its index; `Σ_j x[j] / J` is one too."""
         inside = self.opened(node)
         parts = Fraction.of(inside)
         match inside, parts.above, parts.below:
-            case Reduce("mean", (index,), None, body), _, _:
+            case ir.Reduce("mean", (index,), None, body), _, _:
                 return index, body
-            case _, [Reduce("sum", (index,), None, body)], [SizeValue(size)]:
+            case _, [ir.Reduce("sum", (index,), None, body)], [ir.SizeValue(size)]:
                 return (index, body) if parts.number == 1 and size == index.extent else None
         return None
 
-    def same(self, one: Expression, two: Expression) -> bool:
+    def same(self, one: ir.Expression, two: ir.Expression) -> bool:
         """Whether two expressions are the same but for the names that are bound in them."""
         order = sorted(free_indices(one) | free_indices(two))
         if canonical(one, order) == canonical(two, order):
@@ -401,18 +395,18 @@ class WrittenOut:
         return canonical(self.opened(one), order) == canonical(self.opened(two), order)
 
 
-def _erf(x: Expression, inner: Expression) -> dict[str, Operand] | None:
+def _erf(x: ir.Expression, inner: ir.Expression) -> dict[str, Operand] | None:
     parts = Fraction.of(inner)
     fits = math.isclose(parts.number, math.sqrt(0.5), rel_tol=1e-12)
     return {} if fits and parts.above == [x] and not parts.below else None
 
 
-def _tanh(x: Expression, inner: Expression) -> dict[str, Operand] | Missed | None:
+def _tanh(x: ir.Expression, inner: ir.Expression) -> dict[str, Operand] | Missed | None:
     parts = Fraction.of(inner)
     match parts.above, parts.below:
-        case [Apply("+", (one, two))], []:
+        case [ir.Apply("+", (one, two))], []:
             cubes = [Fraction.of(term) for term in (one, two) if term != x]
-            if len(cubes) != 1 or cubes[0].above != [Apply("^", (x, Constant(3.0)))]:
+            if len(cubes) != 1 or cubes[0].above != [ir.Apply("^", (x, ir.Constant(3.0)))]:
                 return None
             factor, weight = parts.number, cubes[0].number
             if math.isclose(factor, math.sqrt(2 / math.pi), rel_tol=1e-12) and weight == CUBE:

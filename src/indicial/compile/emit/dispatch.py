@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from indicial.compile.emit.doubling import Alone, Values, sizes_of, unseen
-from indicial.compile.emit.quick import experts, followed
+from indicial.compile.emit.running import experts, followed
 from indicial.compile.passes.choices import Choice
 from indicial.compile.passes.new_tensors import index_name
 from indicial.compile.passes.scan import Scan, Unsupported, extract, rowwise
@@ -246,9 +246,7 @@ def _call(
         function = _dispatch(scan, choice)
     except Unsupported:
         return None
-    results = tuple(piece for piece in scan.results.values() if piece.tensor == choice.total)
-    arguments = tuple(scan.arguments.values())
-    return Call(loop, choice.total, arguments, results, function.names, function)
+    return scan.call(loop, scan.outputs([choice.total]), function.names, function)
 
 
 def _dispatch(scan: Scan, choice: Choice) -> Dispatch:

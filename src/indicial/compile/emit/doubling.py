@@ -46,28 +46,17 @@ from indicial.compile.passes.algebra import ZERO, derivative, negative, plus, ti
 from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.passes.scan import Members, Unsupported, extract
 from indicial.compile.passes.simplify import inlined
-from indicial.compile.schedule.plan import Around, Call, Loop, Plan, Step
+from indicial.compile.schedule.plan import Around, Loop, Plan, Step
 from indicial.compile.schedule.schedule import ScheduleError, schedule
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Code,
-    Expression,
-    IndexValue,
-    Read,
-    Select,
-    Statement,
-    Tensor,
-    number_at,
-)
-from indicial.program.rewrite import rebuild, sizes_in, tensors_read
+from indicial.program import ir
+from indicial.program.rewrite import read_besides, rebuild, sizes_in
 
 
 @dataclass(frozen=True)
 class Linear:
     """`state` from its factors and what comes new, both of which `code` defines without a loop."""
 
-    code: Code
+    code: ir.Code
     state: str
     factor: str
     new: str
@@ -78,7 +67,7 @@ class Linear:
     """How many steps back the state is read."""
 
 
-def linear(code: Code, outputs: Collection[str]) -> Linear | None:
+def linear(code: ir.Code, outputs: Collection[str]) -> Linear | None:
     """The linear recurrence that a program with one loop over time is; None for any other."""
     loop = _only_loop(code, outputs)
     if loop is None:
@@ -96,7 +85,7 @@ def linear(code: Code, outputs: Collection[str]) -> Linear | None:
     return _apart(code, loop, statements[0])
 
 
-def _only_loop(code: Code, outputs: Collection[str]) -> Loop | None:
+def _only_loop(code: ir.Code, outputs: Collection[str]) -> Loop | None:
     try:
         loops = list(schedule(code, outputs).loops())
     except ScheduleError:
@@ -104,10 +93,10 @@ def _only_loop(code: Code, outputs: Collection[str]) -> Loop | None:
     return loops[0] if len(loops) == 1 else None
 
 
-def _apart(code: Code, loop: Loop, statement: Statement) -> Linear | None:
+def _apart(code: ir.Code, loop: Loop, statement: ir.Statement) -> Linear | None:
     """The statement as factor and rest."""
     state, axis = statement.target, loop.axes[statement.target]
-    reads = {n for n in statement.body.every(Read) if n.tensor == state}
+    reads = {n for n in statement.body.every(ir.Read) if n.tensor == state}
     if len(reads) != 1:
         return None
     (read,) = reads
@@ -127,17 +116,17 @@ def _apart(code: Code, loop: Loop, statement: Statement) -> Linear | None:
     own = code.tensors[state]
     tensors = {n: t for n, t in code.tensors.items() if n != state}
     for name in (factor, new, before)[: 3 if begun.outside else 2]:
-        tensors[name] = Tensor(name, own.axes, "defined")
+        tensors[name] = ir.Tensor(name, own.axes, "defined")
     rest = [s for s in code.statements if s.target != state]
     alone = replace(code, tensors=tensors, statements=(*rest, *made), loss=None)
     return Linear(alone, state, factor, new, axis, loop.direction, lag)
 
 
-def _lag(statement: Statement, read: Read, axis: int) -> int:
+def _lag(statement: ir.Statement, read: ir.Read, axis: int) -> int:
     """How far back a read goes that else is at the statement's own place; 0 for any other read."""
     lag = 0
     for number, (place, left) in enumerate(zip(read.places, statement.left, strict=True)):
-        if not isinstance(place, Affine) or not isinstance(left, Affine):
+        if not isinstance(place, ir.Affine) or not isinstance(left, ir.Affine):
             return 0
         if number == axis:
             back = (left.offset - place.offset).number
@@ -149,19 +138,19 @@ def _lag(statement: Statement, read: Read, axis: int) -> int:
     return lag
 
 
-def is_linear(expression: Expression, atom: Read) -> bool:
+def is_linear(expression: ir.Expression, atom: ir.Read) -> bool:
     """Whether an expression is `a · atom + b` with a and b free of the atom's tensor.
 
     `2 (h - x)/y` is; `h h`, `[h > 0] x` and `tanh(h)` are not, nor is a sum in which h stands.
     """
     if expression == atom or not _reads(expression, atom.tensor):
         return True
-    if isinstance(expression, Select):
+    if isinstance(expression, ir.Select):
         return all(
             is_linear(value, atom) and not _reads(condition, atom.tensor)
             for condition, value in expression.branches
         ) and is_linear(expression.otherwise, atom)
-    if not isinstance(expression, Apply):
+    if not isinstance(expression, ir.Apply):
         return False
     moving = [a for a in expression.arguments if _reads(a, atom.tensor)]
     if expression.function == "*" and len(moving) > 1:
@@ -171,24 +160,24 @@ def is_linear(expression: Expression, atom: Read) -> bool:
     return expression.function in ("+", "neg", "*", "/") and all(is_linear(a, atom) for a in moving)
 
 
-def _reads(expression: Expression, tensor: str) -> bool:
+def _reads(expression: ir.Expression, tensor: str) -> bool:
     return tensor in expression.tensors()
 
 
-def _replaced(expression: Expression, read: Read, by: Expression) -> Expression:
+def _replaced(expression: ir.Expression, read: ir.Read, by: ir.Expression) -> ir.Expression:
     """With another expression in the place of the read; what a 0 takes away is not there."""
 
-    def leaf(node: Expression) -> Expression:
+    def leaf(node: ir.Expression) -> ir.Expression:
         if node == read:
             return by
         match node:
-            case Apply("+", arguments):
+            case ir.Apply("+", arguments):
                 return plus(*arguments)
-            case Apply("*", arguments):
+            case ir.Apply("*", arguments):
                 return times(*arguments)
-            case Apply("neg", (argument,)):
+            case ir.Apply("neg", (argument,)):
                 return negative(argument)
-            case Apply("/", (above, _)) if above == ZERO:
+            case ir.Apply("/", (above, _)) if above == ZERO:
                 return ZERO
         return node
 
@@ -199,18 +188,18 @@ def _replaced(expression: Expression, read: Read, by: Expression) -> Expression:
 class _Starts:
     """The statements that give a state its first values, by whether those are elements of it."""
 
-    inside: tuple[Statement, ...]
-    outside: tuple[Statement, ...]
+    inside: tuple[ir.Statement, ...]
+    outside: tuple[ir.Statement, ...]
 
     @staticmethod
-    def of(code: Code, statement: Statement, axis: int) -> _Starts | None:
-        inside: list[Statement] = []
-        outside: list[Statement] = []
+    def of(code: ir.Code, statement: ir.Statement, axis: int) -> _Starts | None:
+        inside: list[ir.Statement] = []
+        outside: list[ir.Statement] = []
         own = code.tensors[statement.target].axes[axis]
         for other in code.of(statement.target):
             if other is statement:
                 continue
-            place = number_at(other.left[axis])
+            place = ir.number_at(other.left[axis])
             if place is None or other.guard is not None:
                 return None
             (outside if own.beyond(place) else inside).append(other)
@@ -332,7 +321,7 @@ class Handed:
 
 
 def with_doubling(
-    code: Code, plan: Plan, want: Collection[str], ragged: Collection[str] = ()
+    code: ir.Code, plan: Plan, want: Collection[str], ragged: Collection[str] = ()
 ) -> Plan:
     """The plan with a call in the place of every loop over time that is linear."""
 
@@ -343,19 +332,14 @@ def with_doubling(
             scan = extract(code, around, step, (), ragged)
         except Unsupported:
             return step
-        inside = {s.number for s in step.statements()}
-        others = [s for s in plan.statements() if s.number not in inside]
-        read = tensors_read(others).union(want)
-        outputs = [name for name, piece in scan.results.items() if piece.tensor in read]
+        read = read_besides(plan.statements(), step.statements())
+        outputs = scan.outputs(read.union(want))
         found = linear(scan.code, outputs)
         if found is None:
             return step
         doubling = Doubling(found, tuple(scan.arguments), scan.unbatched)
         names = sizes_of(scan.code)
-        title = ", ".join(piece.tensor for piece in scan.results.values())
-        results = tuple(scan.results[name] for name in outputs)
-        function = Handed(names, scan.members, doubling)
-        return Call(step, title, tuple(scan.arguments.values()), results, names, function)
+        return scan.call(step, outputs, names, Handed(names, scan.members, doubling))
 
     return plan.exchanged(handed)
 
@@ -372,7 +356,7 @@ class Alone:
     STORED = ("code", "arguments", "outputs", "same")
 
     def __init__(
-        self, code: Code, arguments: Sequence[str], outputs: Sequence[str], same: Collection[str]
+        self, code: ir.Code, arguments: Sequence[str], outputs: Sequence[str], same: Collection[str]
     ) -> None:
         self.code = code
         self.arguments = tuple(arguments)
@@ -414,8 +398,8 @@ class Alone:
         return run
 
 
-def sizes_of(code: Code) -> tuple[str, ...]:
+def sizes_of(code: ir.Code) -> tuple[str, ...]:
     """The sizes that a program needs to know: of its ranges, and those that equations compute with."""
-    places = (v.place.offset for s in code.statements for v in s.body.every(IndexValue))
+    places = (v.place.offset for s in code.statements for v in s.body.every(ir.IndexValue))
     used = {name for size in (*sizes_in(code), *places) for name in size.names}
     return tuple(name for name in code.sizes if name in used)

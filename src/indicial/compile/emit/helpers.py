@@ -4,7 +4,7 @@
     take(x, dim, places)        x at places along an axis; what lies outside is 0, or no token
 
 They are here so that they can be checked and tested; `Source.text` holds those that it calls. What
-runs in the place of some of them is in `quick.py`.
+runs in the place of some of them is in `running.py`.
 """
 
 from __future__ import annotations

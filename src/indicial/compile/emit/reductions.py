@@ -27,18 +27,8 @@ from indicial.compile.emit.numbers import SizeTexts
 from indicial.compile.emit.reads import Bounds, choose
 from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.values import Environment, Factor, Value, aligned, expanded
+from indicial.program import ir
 from indicial.program.cost.conditions import add, conjuncts, constraints, joined
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Expression,
-    Index,
-    IndexValue,
-    Reduce,
-    Softmax,
-    index_at,
-    number_at,
-)
 from indicial.program.moving import moved
 from indicial.program.rewrite import free_indices
 
@@ -61,10 +51,10 @@ class Reductions:
 
     def inside(
         self,
-        indices: Sequence[Index],
-        condition: Expression | None,
+        indices: Sequence[ir.Index],
+        condition: ir.Expression | None,
         env: Environment,
-        gone: Collection[Index] = (),
+        gone: Collection[ir.Index] = (),
         cut: bool = True,
     ) -> tuple[Environment, Value | None]:
         """The environment below a reduction, and where an element counts.
@@ -95,11 +85,11 @@ class Reductions:
         both = [m for m in (inner.mask, every) if m is not None]
         return inner.where(self.elementwise.all(both, inner)), every
 
-    def reduce(self, node: Reduce, env: Environment) -> Value:
+    def reduce(self, node: ir.Reduce, env: Environment) -> Value:
         if node.operator in ("sum", "mean") and _apart(node):
-            assert isinstance(node.body, Apply)
+            assert isinstance(node.body, ir.Apply)
             terms = tuple(_over(node, term) for term in node.body.arguments)
-            return self.evaluate(Apply("+", terms, span=node.span), env)
+            return self.evaluate(ir.Apply("+", terms, span=node.span), env)
         gone = [
             i
             for i in node.indices
@@ -122,7 +112,7 @@ class Reductions:
 
     # ---- sums and means ----
 
-    def rank(self, node: Reduce, env: Environment) -> Value | None:
+    def rank(self, node: ir.Reduce, env: Environment) -> Value | None:
         """Of `top_k`: how many are larger than each, without a tensor of all pairs."""
         ranked = _ranked(node)
         own = env.own.get(ranked[1]) if ranked is not None else None
@@ -138,14 +128,16 @@ class Reductions:
         found = self.torch.helper("rank", value.node, axis, shape=shape, kind=FLOAT, hint="rank")
         return Value(found, value.dims)
 
-    def convolution(self, node: Reduce, env: Environment, gone: Collection[Index]) -> Value | None:
+    def convolution(
+        self, node: ir.Reduce, env: Environment, gone: Collection[ir.Index]
+    ) -> Value | None:
         """The sum as a convolution, if it is one; a condition must speak of its window or weights."""
         found = convolution.match(node, env.bind(node.indices))
         condition, bounds = node.condition, None
         if isinstance(found, convolution.Convolution) and found.slides:
             axis = found.windows[0].axis
             place = found.data.places[axis]
-            assert isinstance(place, Affine)
+            assert isinstance(place, ir.Affine)
             bounds, condition = narrowed_places(
                 env.affine(place),
                 self.tensors.bounds(found.data.tensor)[axis],
@@ -171,7 +163,7 @@ class Reductions:
 
     def sum(
         self,
-        node: Reduce,
+        node: ir.Reduce,
         names: Sequence[str],
         mask: Value | None,
         env: Environment,
@@ -217,7 +209,7 @@ class Reductions:
     # ---- products and extremes ----
 
     def extreme(
-        self, node: Reduce, names: Sequence[str], mask: Value | None, env: Environment
+        self, node: ir.Reduce, names: Sequence[str], mask: Value | None, env: Environment
     ) -> Value:
         torch = self.torch
         value = self.evaluate(node.body, env)
@@ -254,7 +246,7 @@ class Reductions:
             x = self.torch.reduce("prod", x, [axis])
         return x
 
-    def _place(self, node: Reduce, full: Value, mask: Value | None, env: Environment) -> Value:
+    def _place(self, node: ir.Reduce, full: Value, mask: Value | None, env: Environment) -> Value:
         """The first place of the largest, or smallest, that counts."""
         torch = self.torch
         index = node.indices[0].name
@@ -278,7 +270,7 @@ class Reductions:
     # ---- softmax ----
 
     def softmax(
-        self, node: Softmax, env: Environment, function: str = "softmax"
+        self, node: ir.Softmax, env: Environment, function: str = "softmax"
     ) -> tuple[Value, Environment]:
         """The distribution, over its own indices, and their ranges; or its logarithm."""
         torch = self.torch
@@ -307,7 +299,13 @@ class Reductions:
         return Value(torch.unflatten(result, first, inner.extents(names)), dims), inner
 
     def _normalised(
-        self, x: Node, mask: Node | None, axis: int, function: str, node: Softmax, env: Environment
+        self,
+        x: Node,
+        mask: Node | None,
+        axis: int,
+        function: str,
+        node: ir.Softmax,
+        env: Environment,
     ) -> Node:
         make = self.torch.graph.make
         if mask is None:
@@ -320,12 +318,12 @@ class Reductions:
             f"masked_{function}", x, mask, axis, shape=x.shape, kind=FLOAT, hint="weights"
         )
 
-    def _somewhere(self, node: Softmax, env: Environment) -> bool:
+    def _somewhere(self, node: ir.Softmax, env: Environment) -> bool:
         """Whether the condition certainly holds for some element: `t' ≤ t` does at `t' = t`."""
         if any(self.elementwise.ragged.varies(env.own[i.name].extent, env) for i in node.indices):
             return False
         match node.condition:
-            case Apply("≤" | "≥" | "=", (IndexValue(a), IndexValue(b))):
+            case ir.Apply("≤" | "≥" | "=", (ir.IndexValue(a), ir.IndexValue(b))):
                 names = [i.name for i in node.indices]
                 if len(names) != 1 or a.shift is None or b.shift is None:
                     return False
@@ -340,44 +338,44 @@ class Reductions:
                 return False
 
 
-def _ranked(node: Reduce) -> tuple[Expression, str] | None:
+def _ranked(node: ir.Reduce) -> tuple[ir.Expression, str] | None:
     """The x[e] and e of `Σ_{e'} [x[e'] > x[e] or (x[e'] = x[e] and e' < e)]`."""
     match node.indices, node.condition, node.body:
         case (
             (other,),
             None,
-            Apply("max", (
-                Apply(">", (above, x)),
-                Apply("and", (
-                    Apply("=", same), Apply("<", (IndexValue(before), IndexValue(place)))
+            ir.Apply("max", (
+                ir.Apply(">", (above, x)),
+                ir.Apply("and", (
+                    ir.Apply("=", same), ir.Apply("<", (ir.IndexValue(before), ir.IndexValue(place)))
                 )),
             )),
         ):  # fmt: skip
-            own = index_at(place)
-            if index_at(before) != other.name or own is None or same != (above, x):
+            own = ir.index_at(place)
+            if ir.index_at(before) != other.name or own is None or same != (above, x):
                 return None
-            return (x, own) if moved(x, {own: Affine.of(other.name)}) == above else None
+            return (x, own) if moved(x, {own: ir.Affine.of(other.name)}) == above else None
     return None
 
 
-def _over(node: Reduce, term: Expression) -> Expression:
+def _over(node: ir.Reduce, term: ir.Expression) -> ir.Expression:
     """The reduction of one term, its sign in front."""
-    if isinstance(term, Apply) and term.function == "neg":
-        return Apply("neg", (_over(node, term.arguments[0]),))
+    if isinstance(term, ir.Apply) and term.function == "neg":
+        return ir.Apply("neg", (_over(node, term.arguments[0]),))
     return replace(node, body=term)
 
 
-def _apart(node: Reduce) -> bool:
+def _apart(node: ir.Reduce) -> bool:
     """Whether a sum of terms is better summed term by term: one of them is a matrix product."""
-    if not isinstance(node.body, Apply) or node.body.function != "+":
+    if not isinstance(node.body, ir.Apply) or node.body.function != "+":
         return False
     summed = {index.name for index in node.indices}
     return any(_is_product(term, summed) for term in node.body.arguments)
 
 
-def _is_product(term: Expression, summed: set[str]) -> bool:
+def _is_product(term: ir.Expression, summed: set[str]) -> bool:
     """Two factors, each with an index that is summed and one that the other lacks."""
-    if not isinstance(term, Apply):
+    if not isinstance(term, ir.Apply):
         return False
     if term.function == "neg":
         return _is_product(term.arguments[0], summed)
@@ -388,8 +386,8 @@ def _is_product(term: Expression, summed: set[str]) -> bool:
 
 
 def narrowed(
-    indices: Sequence[Index], condition: Expression | None, env: Environment, ragged: Ragged
-) -> tuple[list[Index], Expression | None]:
+    indices: Sequence[ir.Index], condition: ir.Expression | None, env: Environment, ragged: Ragged
+) -> tuple[list[ir.Index], ir.Expression | None]:
     """The indices with the ranges that a condition leaves, and what is left of the condition."""
     result = {index.name: index for index in indices}
     left = []
@@ -403,8 +401,8 @@ def narrowed(
 
 
 def narrowed_places(
-    place: Affine, bounds: Bounds, condition: Expression | None, sizes: SizeTexts
-) -> tuple[Bounds, Expression | None]:
+    place: ir.Affine, bounds: Bounds, condition: ir.Expression | None, sizes: SizeTexts
+) -> tuple[Bounds, ir.Expression | None]:
     """What a condition leaves of the places that are read, and what is left of the condition."""
     lower, extent = bounds
     left = []
@@ -412,8 +410,8 @@ def narrowed_places(
         told, exact = constraints(part)
         form = told[0].form if exact and len(told) == 1 and not told[0].differs else None
         upper = lower + extent - 1
-        least = None if form is None else number_at(add(place, form))  # form ≤ 0: place ≥ least
-        most = None if form is None else number_at(add(place, form, -1))
+        least = None if form is None else ir.number_at(add(place, form))  # form ≤ 0: place ≥ least
+        most = None if form is None else ir.number_at(add(place, form, -1))
         if least is not None and sizes.certain(lower - least):
             continue
         if most is not None and sizes.certain(most - upper):
@@ -428,8 +426,8 @@ def narrowed_places(
 
 
 def _bound(
-    part: Expression, indices: dict[str, Index], env: Environment, ragged: Ragged
-) -> Index | None:
+    part: ir.Expression, indices: dict[str, ir.Index], env: Environment, ragged: Ragged
+) -> ir.Index | None:
     """The index that a comparison bounds, with its new range; None if that is not certain."""
     told, exact = constraints(part)
     if not exact or len(told) != 1 or told[0].differs:

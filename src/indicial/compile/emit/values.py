@@ -160,17 +160,15 @@ MANY = 16
 Called = Callable[[Factor, Factor, Collection[str], Environment], Value | None]
 
 
+@dataclass(frozen=True)
 class Contraction:
     """Sums of products, in one environment."""
 
-    def __init__(
-        self, torch: Torch, env: Environment, usual: dict[str, int], called: Called | None = None
-    ) -> None:
-        self.torch = torch
-        self.env = env
-        self.usual = usual
-        self.called = called
-        """What a library has a call for."""
+    torch: Torch
+    env: Environment
+    usual: dict[str, int]
+    called: Called | None = None
+    """What a library has a call for."""
 
     def sum(self, factors: Sequence[Factor], summed: Collection[str]) -> Value:
         """The product of all factors, summed over some indices."""

@@ -68,7 +68,7 @@ CLASSES = {
 METHODS = ("run", "start")
 """The methods that a stored value may hold."""
 
-FUNCTION = "compile.native.ops.run"
+FUNCTION = "compile.native.recurrence.run"
 """The function that it may hold, with its first argument."""
 
 PACKAGE = "indicial."

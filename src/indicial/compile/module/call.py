@@ -56,7 +56,7 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils.hooks import BackwardHook, RemovableHandle
 
-from indicial.compile.emit.quick import followed
+from indicial.compile.emit.running import followed
 from indicial.compile.ground.torch_inside import register_container
 from indicial.compile.module import checks
 from indicial.compile.module.sizes import Sizes, resolve

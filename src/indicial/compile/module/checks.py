@@ -19,10 +19,11 @@ In a loop an earlier step comes first, within a step the equations in their orde
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 
-from indicial.compile.emit.quick import followed
+from indicial.compile.emit.running import followed
 from indicial.compile.module.sizes import Sizes, resolve, with_indices
 from indicial.compile.schedule.plan import Loop, Plan, Run, Step
 from indicial.notation.parse import canonical_name
@@ -246,14 +247,12 @@ def check_found(
         raise IndicialError(finder.message(statement, element, batched).render())
 
 
+@dataclass(frozen=True)
 class _Finder:
-    def __init__(
-        self, code: Code, values: Values, sizes: Mapping[str, int], ragged: Values
-    ) -> None:
-        self.code = code
-        self.values = values
-        self.sizes = sizes
-        self.ragged = ragged
+    code: Code
+    values: Values
+    sizes: Mapping[str, int]
+    ragged: Values
 
     def walk(
         self, steps: tuple[Step, ...], before: Order, loops: tuple[Loop, ...]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from indicial.compile.emit import quick
+from indicial.compile.emit import running
 from indicial.compile.emit.running import Source
 from indicial.compile.ground.stored import key_of, stored
 from indicial.compile.native import toolchain
@@ -40,8 +40,8 @@ def _experts(*given: Any) -> torch.Tensor | None:
     return by_kernels(*given)
 
 
-quick.kernels.append(_attention)
-quick.experts.append(_experts)
+running.kernels.append(_attention)
+running.experts.append(_experts)
 
 
 @dataclass(frozen=True)

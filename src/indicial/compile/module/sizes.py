@@ -49,7 +49,6 @@ from indicial.notation.signs import ASCII_LETTERS
 from indicial.notation.source import Span
 from indicial.program import ir
 from indicial.program.explain.facts import tie, tied_sizes
-from indicial.program.ir import Axis, Code, Tensor
 from indicial.program.meaning.arrays import (
     InterpretError,
     solve_sizes,
@@ -64,7 +63,7 @@ if TYPE_CHECKING:
     from torch import Tensor as Values
 
 
-def resolve(code: Code, spelling: str, roles: Sequence[str] = ()) -> str:
+def resolve(code: ir.Code, spelling: str, roles: Sequence[str] = ()) -> str:
     """The tensor that a spelling means, among those of some roles."""
     names = [n for n, t in code.tensors.items() if not roles or t.role in roles]
     if spelling in names:
@@ -81,7 +80,7 @@ def resolve(code: Code, spelling: str, roles: Sequence[str] = ()) -> str:
     raise IndicialError(f"the program has no {kind} {spelling}{_near(canonical, names)}")
 
 
-def _is(tensor: Tensor) -> str:
+def _is(tensor: ir.Tensor) -> str:
     if tensor.role == "defined":
         return "the equations define it"
     article = "an" if tensor.role == "input" else "a"
@@ -118,7 +117,7 @@ def attribute_names(names: Iterable[str], taken: Container[str]) -> dict[str, st
     return result
 
 
-def with_indices(tensor: Tensor) -> str:
+def with_indices(tensor: ir.Tensor) -> str:
     """`x[t,k]`, `w[t] in V`: as the equations write it."""
     letters = ",".join(axis.letter or "·" for axis in tensor.axes)
     values = f" in {tensor.values}" if tensor.values is not None else ""
@@ -129,7 +128,7 @@ def with_indices(tensor: Tensor) -> str:
 class Sizes:
     """The sizes of a module."""
 
-    code: Code
+    code: ir.Code
     fixed: dict[str, int]
     longest: dict[str, int]
     """Lengths that were given: an input may be as long, or shorter."""
@@ -144,7 +143,7 @@ class Sizes:
     def known(self) -> dict[str, int]:
         return {**self.fixed, **self.longest}
 
-    def shape(self, tensor: Tensor) -> tuple[int, ...]:
+    def shape(self, tensor: ir.Tensor) -> tuple[int, ...]:
         """The shape of a parameter."""
         return stored_shape(tensor, self.known)
 
@@ -195,11 +194,11 @@ class Sizes:
         return f"{told}, but {name} is {most} at most{room}: compile(…, {name}={found})"
 
 
-def parameters(code: Code) -> list[Tensor]:
+def parameters(code: ir.Code) -> list[ir.Tensor]:
     return [tensor for tensor in code.tensors.values() if tensor.role == "parameter"]
 
 
-def data_lengths(code: Code) -> list[str]:
+def data_lengths(code: ir.Code) -> list[str]:
     """The sizes that change from example to example: positions in a text or an image.
 
     Every axis of tokens (`w[t]`), and all but the last of numbers (the `t` of `x[t,k]`).
@@ -212,7 +211,7 @@ def data_lengths(code: Code) -> list[str]:
     return list(found)
 
 
-def size_names(axes: Iterable[Axis]) -> set[str]:
+def size_names(axes: Iterable[ir.Axis]) -> set[str]:
     """The sizes that some axes depend on, those in the depth of a stride included."""
     found: set[str] = set()
     for axis in axes:
@@ -221,7 +220,7 @@ def size_names(axes: Iterable[Axis]) -> set[str]:
     return found
 
 
-def settle(code: Code, given: Mapping[str, object]) -> Sizes:
+def settle(code: ir.Code, given: Mapping[str, object]) -> Sizes:
     """Sizes as given and as the text fixes them → what a module is made with, or what is missing."""
     known = tied_sizes(code, {name: _whole(name, value) for name, value in given.items()})
     lengths = [n for n in data_lengths(code) if code.sizes.get(n) is None]
@@ -255,7 +254,7 @@ def _whole(name: str, value: object) -> int:
     return value.__index__()
 
 
-def _told(code: Code, fixed: Mapping[str, int]) -> set[str]:
+def _told(code: ir.Code, fixed: Mapping[str, int]) -> set[str]:
     """The sizes that follow from the shapes of the inputs."""
     extents = [
         extent
@@ -275,7 +274,7 @@ def _told(code: Code, fixed: Mapping[str, int]) -> set[str]:
     return told
 
 
-def _tellers(code: Code) -> dict[str, tuple[str, int]]:
+def _tellers(code: ir.Code) -> dict[str, tuple[str, int]]:
     found: dict[str, tuple[str, int]] = {}
     for tensor in code.tensors.values():
         if tensor.role == "input":
@@ -285,7 +284,7 @@ def _tellers(code: Code) -> dict[str, tuple[str, int]]:
     return found
 
 
-def _missing(code: Code, names: list[str]) -> Message:
+def _missing(code: ir.Code, names: list[str]) -> Message:
     """What has to be said, with a parameter for each size that needs it."""
     sites = []
     for name in names:
@@ -317,7 +316,7 @@ class Room:
     torch.Size([7, 8])
     """
 
-    def __init__(self, sizes: Sizes, tensor: Tensor) -> None:
+    def __init__(self, sizes: Sizes, tensor: ir.Tensor) -> None:
         self.axes: list[tuple[int, Size, Size]] = []
         for number, (axis, extent) in enumerate(
             zip(tensor.axes, stored_extents(tensor), strict=True)

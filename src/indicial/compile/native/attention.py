@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from indicial.compile.emit.quick import again, plainly, written_out
+from indicial.compile.emit.running import again, plainly, written_out
 from indicial.compile.native import shared, toolchain
 from indicial.compile.native.routine import REALS, CallStruct
 

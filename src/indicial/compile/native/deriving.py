@@ -35,10 +35,9 @@ from functools import partial
 
 from indicial.compile.emit.doubling import Alone, Doubling, sizes_of
 from indicial.compile.ground.stored import Packed
-from indicial.compile.native import ops
 from indicial.compile.native.arranging import arranged
 from indicial.compile.native.body import STEP, as_loop, is_start, one_step
-from indicial.compile.native.recurrence import Recurrence, register
+from indicial.compile.native.recurrence import Recurrence, register, run
 from indicial.compile.native.routine import Routine
 from indicial.compile.native.tiles import wide_states
 from indicial.compile.passes.adjoint import Adjoint, adjoint
@@ -51,19 +50,8 @@ from indicial.compile.passes.simplify import inlined, shared, split, with_factor
 from indicial.compile.schedule.fuse import is_foreign
 from indicial.compile.schedule.plan import Call, Loop, Piece, Plan, Run, Step
 from indicial.compile.schedule.schedule import ScheduleError, schedule
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Axis,
-    Code,
-    Constant,
-    Read,
-    Reduce,
-    Statement,
-    Tensor,
-    number_at,
-)
-from indicial.program.rewrite import reached, tensors_read
+from indicial.program import ir
+from indicial.program.rewrite import reached, read_besides, tensors_read
 from indicial.program.verify import verified
 
 
@@ -106,7 +94,7 @@ def recurrence(scan: Scan, outputs: Sequence[str]) -> Recurrence:
     return made
 
 
-def _again(code: Code, saved: Sequence[str], wide: Sequence[str]) -> tuple[str, ...]:
+def _again(code: ir.Code, saved: Sequence[str], wide: Sequence[str]) -> tuple[str, ...]:
     """What the gradient reads and nobody keeps: all that has an element for each one of a state."""
     ranks = {len(code.tensors[name].axes) for name in wide}
     wide_ones = {n for n, tensor in code.tensors.items() if len(tensor.axes) in ranks}
@@ -136,7 +124,7 @@ def backward(own: Recurrence, arguments: tuple[str, ...]) -> Routine | str:
 
 def _routine(
     scan: Scan,
-    code: Code,
+    code: ir.Code,
     want: Sequence[str],
     identity: str,
     summed: Sequence[str] = (),
@@ -147,7 +135,7 @@ def _routine(
     return arranged(code, want, summed, scan.ragged, identity, tiles, zeros, scan.walk, join)
 
 
-def _in_one_loop(summed: Collection[str], code: Code, plan: Plan) -> Plan:
+def _in_one_loop(summed: Collection[str], code: ir.Code, plan: Plan) -> Plan:
     """All that differs between members in the one step; weights before it, their gradients behind it."""
     if not all(isinstance(step, Run) for step in plan.steps):
         raise Unsupported("a loop for each place")
@@ -183,12 +171,12 @@ def by_pytorch(own: Recurrence) -> Alone | Doubling:
     return Alone(own.code, own.arguments, own.outputs, own.same)
 
 
-def _adjoint(code: Code, arguments: Sequence[str], outputs: Sequence[str]) -> Adjoint:
+def _adjoint(code: ir.Code, arguments: Sequence[str], outputs: Sequence[str]) -> Adjoint:
     wanted = [n for n in arguments if code.tensors[n].values is None]
     return adjoint(code, outputs, wanted)
 
 
-def _adjoint_code(own: Recurrence) -> Code:
+def _adjoint_code(own: Recurrence) -> ir.Code:
     """The adjoint equations, with what the forward routine keeps as given."""
     back = own.adjoint or _adjoint(own.code, own.arguments, own.outputs)
     tensors = dict(back.code.tensors)
@@ -204,7 +192,7 @@ def _adjoint_code(own: Recurrence) -> Code:
     return verified(split(shared(normal(without_nothing(with_kept_starts(alone, own.code))))))
 
 
-def with_kept_starts(code: Code, forward: Code) -> Code:
+def with_kept_starts(code: ir.Code, forward: ir.Code) -> ir.Code:
     """The adjoint equations, with every kept tensor that has a start extended by it."""
     for name, tensor in code.tensors.items():
         starts = [s for s in forward.of(name) if _is_outside(forward, s)]
@@ -213,20 +201,20 @@ def with_kept_starts(code: Code, forward: Code) -> Code:
     return code
 
 
-def _is_outside(code: Code, statement: Statement) -> bool:
+def _is_outside(code: ir.Code, statement: ir.Statement) -> bool:
     """Whether it defines an element that is not among those of the tensor's range."""
     axis = _axis(statement)
-    place = None if axis is None else number_at(statement.left[axis])
+    place = None if axis is None else ir.number_at(statement.left[axis])
     return place is not None and code.tensors[statement.target].axes[axis or 0].beyond(place)
 
 
-def _axis(statement: Statement) -> int | None:
+def _axis(statement: ir.Statement) -> int | None:
     """The axis at which a left side has a number."""
-    numbers = (n for n, place in enumerate(statement.left) if number_at(place) is not None)
+    numbers = (n for n, place in enumerate(statement.left) if ir.number_at(place) is not None)
     return next(numbers, None)
 
 
-def _extended(code: Code, name: str, starts: list[Statement]) -> Code:
+def _extended(code: ir.Code, name: str, starts: list[ir.Statement]) -> ir.Code:
     old = code.tensors[name]
     axis = _axis(starts[0])
     assert axis is not None
@@ -234,7 +222,7 @@ def _extended(code: Code, name: str, starts: list[Statement]) -> Code:
     lower, upper = own.lower, own.lower + own.extent
     for statement in starts:
         place = statement.left[axis]
-        if _axis(statement) != axis or not isinstance(place, Affine):
+        if _axis(statement) != axis or not isinstance(place, ir.Affine):
             raise Unsupported(f"{name} begins along two axes")
         if place.offset == lower - 1:
             lower = lower - 1
@@ -244,18 +232,18 @@ def _extended(code: Code, name: str, starts: list[Statement]) -> Code:
             raise Unsupported(f"{name} begins at {place.offset}, away from the rest")
     new = derived_name(code.tensors, name, "all")
     axes = list(old.axes)
-    axes[axis] = Axis(own.letter, lower, upper - lower)
+    axes[axis] = ir.Axis(own.letter, lower, upper - lower)
     indices, places = over(old.axes)
-    whole = Statement(new, places, indices, Read(name, places))
+    whole = ir.Statement(new, places, indices, ir.Read(name, places))
     begun = [replace(s, target=new) for s in starts]
 
     moved = renamed(code.statements, {name: new})
-    tensors = {**code.tensors, new: Tensor(new, tuple(axes), "defined")}
+    tensors = {**code.tensors, new: ir.Tensor(new, tuple(axes), "defined")}
     return replace(code, tensors=tensors, statements=(*begun, whole, *moved))
 
 
 def with_kernels(
-    code: Code, plan: Plan, want: Collection[str], ragged: Collection[str] = ()
+    code: ir.Code, plan: Plan, want: Collection[str], ragged: Collection[str] = ()
 ) -> tuple[Plan, tuple[tuple[Loop, str], ...]]:
     """Every scanned loop that has a kernel becomes a call; the loops that stay, with reasons."""
     refused: list[tuple[Loop, str]] = []
@@ -295,14 +283,17 @@ def with_kernels(
 
 
 def _absorbable(
-    code: Code, steps: Sequence[Step], every: Sequence[Statement], loop: Loop, want: Collection[str]
-) -> list[Statement]:
+    code: ir.Code,
+    steps: Sequence[Step],
+    every: Sequence[ir.Statement],
+    loop: Loop,
+    want: Collection[str],
+) -> list[ir.Statement]:
     """Sums for all steps at once, beside the loop, that only the loop reads: projections of inputs.
 
     They go with it so that they can lie side by side in memory, and their gradients too.
     """
-    inside = {s.number for s in loop.statements()}
-    elsewhere = {*want, *tensors_read(s for s in every if s.number not in inside)}
+    elsewhere = {*want, *read_besides(every, loop.statements())}
     read = tensors_read(loop.statements())
     return [
         step.statement
@@ -315,50 +306,41 @@ def _absorbable(
     ]
 
 
-def _projects(code: Code, statement: Statement, loop: Loop) -> bool:
+def _projects(code: ir.Code, statement: ir.Statement, loop: Loop) -> bool:
     """Whether it sums, at every step, over what there is at that step: `Σ_K W[j,K] x[t,K] - B[j]`."""
     nodes = list(statement.body.walk())
-    sums = [n for n in nodes if isinstance(n, Reduce)]
-    simple = all(isinstance(n, Read | Apply | Constant | Reduce) for n in nodes)
-    reads = [n for n in nodes if isinstance(n, Read)]
+    sums = [n for n in nodes if isinstance(n, ir.Reduce)]
+    simple = all(isinstance(n, ir.Read | ir.Apply | ir.Constant | ir.Reduce) for n in nodes)
+    reads = [n for n in nodes if isinstance(n, ir.Read)]
     foreign = any(is_foreign(code, read) or not _affine(read) for read in reads)
     walked = {((i.name, 1),) for i in statement.indices if i.extent == loop.extent}
-    steps = any(isinstance(p, Affine) and p.terms in walked for p in statement.left)
+    steps = any(isinstance(p, ir.Affine) and p.terms in walked for p in statement.left)
     return bool(sums) and simple and not foreign and steps
 
 
-def _affine(read: Read) -> bool:
-    return all(isinstance(place, Affine) for place in read.places)
+def _affine(read: ir.Read) -> bool:
+    return all(isinstance(place, ir.Affine) for place in read.places)
 
 
 def _call(
-    code: Code,
-    every: Sequence[Statement],
+    code: ir.Code,
+    every: Sequence[ir.Statement],
     around: tuple[Loop, ...],
     loop: Loop,
     want: Collection[str],
-    absorb: Sequence[Statement],
+    absorb: Sequence[ir.Statement],
     ragged: Collection[str],
-    readers: Sequence[Statement] = (),
+    readers: Sequence[ir.Statement] = (),
 ) -> Call:
     scan = extract(code, around, loop, absorb, ragged, readers)
-    inside = {s.number for s in (*loop.statements(), *readers)}
-    needed = {*want, *tensors_read(s for s in every if s.number not in inside)}
-    outputs = [n for n, piece in scan.results.items() if piece.tensor in needed]
-    made = register(recurrence(scan, outputs))
-    return Call(
-        with_walked(loop, readers) if readers else loop,
-        ", ".join(piece.tensor for piece in scan.results.values()),
-        tuple(scan.arguments[n] for n in made.arguments),
-        tuple(scan.results[n] for n in made.outputs),
-        made.sizes,
-        partial(ops.run, made),
-        made.start,
-        made.expect,
-    )
+    needed = {*want, *read_besides(every, (*loop.statements(), *readers))}
+    made = register(recurrence(scan, scan.outputs(needed)))
+    walked = with_walked(loop, readers) if readers else loop
+    function = made.sizes, partial(run, made), made.start, made.expect
+    return scan.call(walked, made.outputs, *function)
 
 
-def with_readers(code: Code, plan: Plan, want: Collection[str]) -> Code:
+def with_readers(code: ir.Code, plan: Plan, want: Collection[str]) -> ir.Code:
     """The program with every sum over a matrix-valued state as a statement of its own."""
     wide: set[str] = set()
     inside: set[int] = set()
@@ -372,13 +354,13 @@ def with_readers(code: Code, plan: Plan, want: Collection[str]) -> Code:
 
 
 def matrix_readers(
-    code: Code,
+    code: ir.Code,
     steps: Sequence[Step],
-    every: Sequence[Statement],
+    every: Sequence[ir.Statement],
     loop: Loop,
     want: Collection[str],
     around: int,
-) -> list[Statement]:
+) -> list[ir.Statement]:
     """The statements that read the state of a loop, if they can all be computed with it.
 
     They must be sums over it, beside the loop, and what they read must be there before the last of
@@ -390,7 +372,7 @@ def matrix_readers(
     walked = loop
     inside = {s.number for s in loop.statements()}
     beside = {s.statement.number for s in steps if isinstance(s, Run)}
-    readers: list[Statement] = []
+    readers: list[ir.Statement] = []
     for statement in every:
         if statement.number in inside or is_start(statement, loop):
             continue
@@ -420,7 +402,7 @@ def matrix_readers(
     return []
 
 
-def with_walked(loop: Loop, readers: Sequence[Statement]) -> Loop:
+def with_walked(loop: Loop, readers: Sequence[ir.Statement]) -> Loop:
     """The loop with its readers as statements of each step."""
     for statement in readers:
         axis = _walked(statement, loop, set(loop.axes))
@@ -429,24 +411,24 @@ def with_walked(loop: Loop, readers: Sequence[Statement]) -> Loop:
     return replace(loop, steps=(*loop.steps, *map(Run, readers)))
 
 
-def _walked(statement: Statement, loop: Loop, states: Collection[str]) -> int | None:
+def _walked(statement: ir.Statement, loop: Loop, states: Collection[str]) -> int | None:
     """The axis of a reader that goes through time as the states do that it reads."""
-    for node in statement.body.every(Read):
+    for node in statement.body.every(ir.Read):
         if node.tensor in states:
             place = node.places[loop.axes[node.tensor]]
-            name = place.shift[0] if isinstance(place, Affine) and place.shift else ""
+            name = place.shift[0] if isinstance(place, ir.Affine) and place.shift else ""
             for axis, left in enumerate(statement.left):
-                if isinstance(left, Affine) and left.terms == ((name, 1),):
+                if isinstance(left, ir.Affine) and left.terms == ((name, 1),):
                     return axis
     return None
 
 
-def _is_sum(statement: Statement) -> bool:
+def _is_sum(statement: ir.Statement) -> bool:
     found = form(statement)
     return isinstance(found, Product) and found.condition is None and statement.guard is None
 
 
-def _is_wide(code: Code, statement: Statement, wide: Collection[str]) -> bool:
+def _is_wide(code: ir.Code, statement: ir.Statement, wide: Collection[str]) -> bool:
     """Whether a statement is elementwise, in all indices of the state."""
     ranks = {len(code.tensors[name].axes) for name in wide}
     plain = statement.guard is None and isinstance(form(statement), Pointwise)

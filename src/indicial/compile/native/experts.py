@@ -20,12 +20,12 @@ from typing import Any
 import torch
 
 from indicial.compile.emit.doubling import Alone
-from indicial.compile.emit.quick import again, plainly
+from indicial.compile.emit.running import again, plainly
 from indicial.compile.ground.stored import stored
 from indicial.compile.native import toolchain
-from indicial.compile.native.projections import Outer
+from indicial.compile.native.projections import Outer, Values
 from indicial.compile.native.recurrence import Recurrence
-from indicial.compile.native.routine import REALS, CallStruct, Kernel, Native, Routine, Values, row
+from indicial.compile.native.routine import REALS, CallStruct, Kernel, Native, Routine, row
 from indicial.compile.passes.scan import Unsupported
 from indicial.compile.schedule.schedule import ScheduleError
 

@@ -3,20 +3,32 @@
 The forward routine keeps what the adjoint equations read and nothing else; the backward routine is
 those equations, compiled like any others. Where nobody will ask for a gradient a routine of its own
 keeps the outputs only. `deriving.py` makes all of them; here they are called, and stored.
+
+Recurrences are operators, so that autograd, `torch.compile` and `torch.export` know them.
+
+    indicial::scan(arguments, lengths, sizes, key)  →  outputs, and what the gradient needs
+
+There is one operator for all recurrences; the key, made from the equations, says which one is
+meant. A recurrence that a program was exported with must be registered (compiled) again before the
+exported program runs in another process.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
+from indicial.compile.emit.running import empty_sizes, followed
 from indicial.compile.ground.stored import Packed, stored
-from indicial.compile.native.routine import Routine, Values
+from indicial.compile.ground.torch_inside import watched
+from indicial.compile.native.projections import Values
+from indicial.compile.native.routine import REALS, Routine
 from indicial.compile.passes.scan import Members, Scan, Unsupported
 from indicial.program.ir import Code
 
@@ -82,7 +94,7 @@ class Recurrence:
         routine = self.forward if torch.is_grad_enabled() else self.outputs_only
         routine.start(dtype, sizes, ragged)
 
-    def members(self, arguments: Sequence[torch.Tensor]) -> int:
+    def members(self, arguments: Sequence[Tensor]) -> int:
         """How many members a call has."""
         found = zip(self.arguments, arguments, strict=True)
         return next((a.shape[0] for name, a in found if name not in self.same), 1)
@@ -110,8 +122,8 @@ class Recurrence:
         return by_pytorch(self)
 
     def plain(
-        self, arguments: Sequence[torch.Tensor], sizes: Mapping[str, int], lengths: Values
-    ) -> list[torch.Tensor]:
+        self, arguments: Sequence[Tensor], sizes: Mapping[str, int], lengths: Values
+    ) -> list[Tensor]:
         """The outputs by PyTorch, on any device, differentiated by PyTorch.
 
         Step by step, or in rounds that double their reach where the recurrence is linear.
@@ -121,7 +133,7 @@ class Recurrence:
     def plain_gradients(
         self,
         known: Values,
-        incoming: Mapping[str, torch.Tensor],
+        incoming: Mapping[str, Tensor],
         sizes: Mapping[str, int],
         lengths: Values,
         needed: tuple[str, ...],
@@ -182,7 +194,7 @@ class Recurrence:
     def gradients(
         self,
         known: Values,
-        incoming: Mapping[str, torch.Tensor],
+        incoming: Mapping[str, Tensor],
         sizes: Mapping[str, int],
         lengths: Values,
         needed: tuple[str, ...] | None = None,
@@ -215,3 +227,248 @@ def register(recurrence: Recurrence) -> Recurrence:
 
 def registered(key: str) -> Recurrence:
     return _known[key]
+
+
+Tensors = Sequence[Tensor]
+
+# Written out: not all versions of PyTorch read them off `list[torch.Tensor]`.
+SCAN = "(Tensor[] arguments, Tensor[] lengths, SymInt[] sizes, str ragged, str key) -> Tensor[]"
+SCAN_GRADIENT = (
+    "(Tensor[] arguments, Tensor[] kept, Tensor[] gradients, str needed, Tensor[] lengths, "
+    "SymInt[] sizes, str ragged, str key) -> Tensor[]"
+)
+
+
+def run(
+    recurrence: Recurrence,
+    arguments: Tensors,
+    sizes: Sequence[int],
+    lengths: Values,
+) -> list[Tensor]:
+    """The outputs of a recurrence: by its kernels on the processor, else by PyTorch."""
+    by_name = dict(zip(recurrence.sizes, sizes, strict=True))
+    return recurrence.together.run(
+        functools.partial(_run_members, recurrence), arguments, by_name, lengths
+    )
+
+
+def _run_members(
+    recurrence: Recurrence, arguments: Tensors, sizes: dict[str, int], lengths: Values
+) -> list[Tensor]:
+    if all(map(_suits, arguments)) and not followed(*arguments) and not empty_sizes(sizes):
+        return scan(recurrence, arguments, sizes, lengths)
+    found = recurrence.plain(arguments, sizes, lengths)
+    if empty_sizes(sizes):
+        # What has no elements depends on nothing; a gradient of it is still asked for, and is 0.
+        nothing = [a.flatten()[:0].sum() for a in arguments if a.is_floating_point()]
+        found = [output + sum(nothing) for output in found]
+    return found
+
+
+def _suits(tensor: Tensor) -> bool:
+    """Whether kernels take a tensor; one that a transform follows may have no memory besides."""
+    return tensor.device.type in ("cpu", "meta") and tensor.dtype in REALS
+
+
+def scan(
+    recurrence: Recurrence, arguments: Tensors, sizes: dict[str, int], lengths: Values
+) -> list[Tensor]:
+    """The outputs of a recurrence, differentiable."""
+    names = recurrence.sizes
+    own = {n: lengths[n] for n in names if n in lengths}
+    which = ",".join(str(names.index(n)) for n in own)
+    call = _Call(recurrence, [sizes[n] for n in names], which)
+    if _seen_through(arguments):
+        found = torch.ops.indicial.scan(
+            list(arguments), list(own.values()), call.sizes, which, recurrence.key
+        )
+    elif not (torch.is_grad_enabled() and any(a.requires_grad for a in arguments)):
+        known = dict(zip(recurrence.arguments, arguments, strict=True))
+        outputs = recurrence.outputs_only.run(known, sizes, own)
+        return _apart([outputs[name] for name in recurrence.outputs], arguments)
+    else:
+        found = _Directly.apply(call, len(arguments), *arguments, *own.values())  # type: ignore[no-untyped-call]
+    return list(found[: len(recurrence.outputs)])
+
+
+def _seen_through(arguments: Tensors) -> bool:
+    """Whether somebody watches operators: a tracer, a mode, a tensor of another kind."""
+    if torch.compiler.is_compiling() or watched():
+        return True
+    plain = (Tensor, torch.nn.Parameter)
+    return any(type(a) not in plain or a.device.type == "meta" for a in arguments)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A recurrence at some sizes, as operators have them; `ragged` are the numbers of those that differ."""
+
+    recurrence: Recurrence
+    sizes: Sequence[int]
+    ragged: str
+
+    @property
+    def by_name(self) -> dict[str, int]:
+        return dict(zip(self.recurrence.sizes, self.sizes, strict=True))
+
+    def lengths(self, given: Tensors) -> Values:
+        return dict(zip(_chosen(self.recurrence.sizes, self.ragged), given, strict=True))
+
+    def run(self, arguments: Tensors, lengths: Tensors) -> list[Tensor]:
+        """What the forward routine keeps."""
+        own = self.recurrence
+        known = dict(zip(own.arguments, arguments, strict=True))
+        found = own.forward.run(known, self.by_name, self.lengths(lengths))
+        return _apart([found[name] for name in own.kept], arguments)
+
+    def expect_gradient(self, arguments: Tensors, needs: Sequence[bool]) -> None:
+        needed = [n for n, need in enumerate(needs[: len(arguments)]) if need]
+        ends = frozenset(_chosen(self.recurrence.sizes, self.ragged))
+        self.recurrence.expect(arguments[0].dtype, self.by_name, ends, needed)
+
+    def run_back(
+        self,
+        arguments: Tensors,
+        kept: Tensors,
+        gradients: Tensors,
+        needed: str,
+        lengths: Tensors,
+        plainly: bool = False,
+    ) -> list[Tensor]:
+        """The adjoints of some arguments; `plainly` by PyTorch, which can differentiate them."""
+        own, names = self.recurrence, _chosen(self.recurrence.arguments, needed)
+        known = dict(zip(own.arguments, arguments, strict=True))
+        known |= dict(zip(own.kept, kept, strict=True))
+        incoming = dict(zip(own.outputs, gradients, strict=True))
+        adjoints = own.plain_gradients if plainly else own.gradients
+        found = adjoints(known, incoming, self.by_name, self.lengths(lengths), names)
+        every = [found[name] for name in names]
+        return every if plainly else _apart(every, [*arguments, *kept, *gradients])
+
+    def slopes(
+        self,
+        saved: Tensors,
+        needs: Sequence[bool],
+        gradients: Sequence[Tensor | None],
+        run_back: Callable[..., list[Tensor]],
+    ) -> list[Tensor | None]:
+        """The gradients of all arguments that need one; `saved` are arguments, lengths, what was kept."""
+        own, count = self.recurrence, len(self.recurrence.arguments)
+        behind = len(saved) - len(own.kept)
+        arguments, lengths, kept = saved[:count], saved[count:behind], saved[behind:]
+        numbered = enumerate(zip(own.arguments, needs, strict=True))
+        needed = ",".join(str(n) for n, (a, need) in numbered if need and a in own.bars)
+        outputs = zip(kept, gradients[: len(own.outputs)], strict=False)
+        incoming = [torch.zeros_like(x) if slope is None else slope for x, slope in outputs]
+        if _seen_behind(incoming):
+            run_back = functools.partial(self.run_back, plainly=True)
+        found = run_back(arguments, kept, incoming, needed, lengths)
+        by_name = dict(zip(_chosen(own.arguments, needed), found, strict=True))
+        return [by_name.get(name) for name in own.arguments]
+
+
+class _Directly(torch.autograd.Function):
+    """The same without the dispatcher, which costs more than a short recurrence does."""
+
+    @staticmethod
+    def forward(ctx: Any, call: _Call, count: int, *tensors: Tensor) -> tuple[Tensor, ...]:
+        arguments, lengths = tensors[:count], tensors[count:]
+        if any(ctx.needs_input_grad):
+            call.expect_gradient(arguments, ctx.needs_input_grad[2:])
+        found = call.run(arguments, lengths)
+        ctx.call, ctx.count = call, count
+        ctx.save_for_backward(*tensors, *found)
+        ctx.mark_non_differentiable(*found[len(call.recurrence.outputs) :])
+        ctx.set_materialize_grads(False)
+        return tuple(found)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
+        call, needs = ctx.call, ctx.needs_input_grad[2:]
+        # What was saved is asked for once: under checkpoint it is not there a second time.
+        own = call.slopes(ctx.saved_tensors, needs[: ctx.count], gradients, call.run_back)
+        return (None, None, *own, *(None for _ in needs[ctx.count :]))
+
+
+def _seen_behind(gradients: Tensors) -> bool:
+    """Whether a gradient is itself looked at: to be differentiated, or many of them at once."""
+    return torch.is_grad_enabled() or followed(*gradients)
+
+
+def _apart(found: Tensors, given: Tensors) -> list[Tensor]:
+    """An operator's results must not share memory with each other or with its arguments."""
+    taken = {tensor.untyped_storage().data_ptr() for tensor in given}
+    result = []
+    for tensor in found:
+        own = tensor.clone() if tensor.untyped_storage().data_ptr() in taken else tensor
+        taken.add(own.untyped_storage().data_ptr())
+        result.append(own)
+    return result
+
+
+def _chosen(names: Sequence[str], which: str) -> tuple[str, ...]:
+    """Some of the names: `_chosen(["R", "W"], "1")` → `("W",)`."""
+    return tuple(names[int(n)] for n in which.split(",") if n)
+
+
+@torch.library.custom_op("indicial::scan", mutates_args=(), schema=SCAN)
+def _scan(
+    arguments: Tensors, lengths: Tensors, sizes: Sequence[int], ragged: str, key: str
+) -> list[Tensor]:
+    return _Call(registered(key), sizes, ragged).run(arguments, lengths)
+
+
+@_scan.register_fake
+def _(
+    arguments: Tensors, lengths: Tensors, sizes: Sequence[int], ragged: str, key: str
+) -> list[Tensor]:
+    own = registered(key)
+    by_name, members = _Call(own, sizes, ragged).by_name, own.members(arguments)
+    return [
+        arguments[0].new_empty([members] * (name in own.varying) + own.shape(name, by_name))
+        for name in own.kept
+    ]
+
+
+@torch.library.custom_op("indicial::scan_gradient", mutates_args=(), schema=SCAN_GRADIENT)
+def _scan_gradient(
+    arguments: Tensors,
+    kept: Tensors,
+    gradients: Tensors,
+    needed: str,
+    lengths: Tensors,
+    sizes: Sequence[int],
+    ragged: str,
+    key: str,
+) -> list[Tensor]:
+    call = _Call(registered(key), sizes, ragged)
+    return call.run_back(arguments, kept, gradients, needed, lengths)
+
+
+@_scan_gradient.register_fake
+def _(
+    arguments: Tensors, kept: Tensors, gradients: Tensors, needed: str, *rest: Any
+) -> list[Tensor]:
+    return [torch.empty_like(arguments[int(n)]) for n in needed.split(",") if n]
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
+    arguments, lengths, sizes, ragged, key = inputs
+    ctx.call, ctx.lengths = _Call(registered(key), sizes, ragged), len(lengths)
+    ctx.save_for_backward(*arguments, *lengths, *output)
+
+
+def _gradient(ctx: Any, gradients: list[Tensor | None]) -> tuple[Any, ...]:
+    call = ctx.call
+
+    def by_operator(*given: Any) -> list[Tensor]:
+        *tensors, needed, lengths = given
+        there = (list(lengths), call.sizes, call.ragged, call.recurrence.key)
+        found: list[Tensor] = torch.ops.indicial.scan_gradient(*map(list, tensors), needed, *there)
+        return found
+
+    own = call.slopes(ctx.saved_tensors, ctx.needs_input_grad[0], gradients, by_operator)
+    return own, [None] * ctx.lengths, None, None, None
+
+
+_scan.register_autograd(_gradient, setup_context=_keep)

@@ -34,7 +34,8 @@ import torch
 from indicial.compile.native import shared
 from indicial.compile.native.arranging import build
 from indicial.compile.native.body import one_step
-from indicial.compile.native.routine import REALS, CallStruct, Kernel, Values, row
+from indicial.compile.native.projections import Values
+from indicial.compile.native.routine import REALS, CallStruct, Kernel, row
 from indicial.compile.native.writing.writer import Within
 from indicial.compile.passes.hoist import NotUnrolled, unrolled
 from indicial.compile.passes.normal import normal

@@ -45,21 +45,7 @@ from indicial.compile.passes.algebra import (
     scaled,
     times,
 )
-from indicial.program.ir import (
-    COMPARISONS,
-    Affine,
-    Apply,
-    Code,
-    Expression,
-    Index,
-    IndexValue,
-    Join,
-    Read,
-    Reduce,
-    Select,
-    Softmax,
-    Statement,
-)
+from indicial.program import ir
 from indicial.program.moving import moved
 from indicial.program.rewrite import free_indices, is_constant, reached, with_reads
 
@@ -68,10 +54,10 @@ from indicial.program.rewrite import free_indices, is_constant, reached, with_re
 class Product:
     """`scale * Σ_{indices where condition} factors`; the scale is made of numbers and sizes."""
 
-    scale: Expression
-    indices: tuple[Index, ...]
-    condition: Expression | None
-    factors: tuple[Read, ...]
+    scale: ir.Expression
+    indices: tuple[ir.Index, ...]
+    condition: ir.Expression | None
+    factors: tuple[ir.Read, ...]
 
 
 @dataclass(frozen=True)
@@ -79,78 +65,81 @@ class Reduction:
     """`operator_{indices where condition} read`, for an operator other than the sum."""
 
     operator: str
-    indices: tuple[Index, ...]
-    condition: Expression | None
-    read: Read
+    indices: tuple[ir.Index, ...]
+    condition: ir.Expression | None
+    read: ir.Read
 
 
 @dataclass(frozen=True)
 class Distribution:
     """`softmax_{indices where condition} read`; each of the indices is one of the statement."""
 
-    indices: tuple[Index, ...]
-    condition: Expression | None
-    read: Read
+    indices: tuple[ir.Index, ...]
+    condition: ir.Expression | None
+    read: ir.Read
 
 
 @dataclass(frozen=True)
 class Pointwise:
     """An expression without reductions: each element on its own."""
 
-    body: Expression
+    body: ir.Expression
 
 
 Form = Product | Reduction | Distribution | Pointwise
 
 
-def form(statement: Statement) -> Form | None:
+def form(statement: ir.Statement) -> Form | None:
     """What the statement is; None if it is not in normal form."""
     if statement.guard is not None and not is_pointwise(statement.guard):
         return None
     return body_form(statement.body)
 
 
-def body_form(body: Expression) -> Form | None:
+def body_form(body: ir.Expression) -> Form | None:
     match body:
-        case Reduce("mean"):
+        case ir.Reduce("mean"):
             return None
-        case Reduce("sum"):
+        case ir.Reduce("sum"):
             return _product(ONE, body)
-        case Apply("*", (*scale, Reduce("sum") as core)):
-            scaled = scale[0] if len(scale) == 1 else Apply("*", tuple(scale))
+        case ir.Apply("*", (*scale, ir.Reduce("sum") as core)):
+            scaled = scale[0] if len(scale) == 1 else ir.Apply("*", tuple(scale))
             return _product(scaled, core)
-        case Apply("neg", (inner,)) if isinstance(body_form(inner), Product):
+        case ir.Apply("neg", (inner,)) if isinstance(body_form(inner), Product):
             product = body_form(inner)
             assert isinstance(product, Product)
             return Product(
-                Apply("neg", (product.scale,)), product.indices, product.condition, product.factors
+                ir.Apply("neg", (product.scale,)),
+                product.indices,
+                product.condition,
+                product.factors,
             )
-        case Reduce(operator, indices, condition, Read() as read) if is_pointwise(condition):
+        case ir.Reduce(operator, indices, condition, ir.Read() as read) if is_pointwise(condition):
             return Reduction(operator, indices, condition, read)
-        case Softmax(indices, condition, Read() as read) if is_pointwise(condition):
+        case ir.Softmax(indices, condition, ir.Read() as read) if is_pointwise(condition):
             return Distribution(indices, condition, read)
     return Pointwise(body) if is_pointwise(body) else None
 
 
-def _product(scale: Expression, core: Reduce) -> Product | None:
+def _product(scale: ir.Expression, core: ir.Reduce) -> Product | None:
     if not is_constant(scale) or not is_pointwise(core.condition):
         return None
-    factors: tuple[Expression, ...] = (core.body,)
-    if isinstance(core.body, Apply) and core.body.function == "*":
+    factors: tuple[ir.Expression, ...] = (core.body,)
+    if isinstance(core.body, ir.Apply) and core.body.function == "*":
         factors = core.body.arguments
     elif core.body == ONE:
         factors = ()
-    reads = tuple(factor for factor in factors if isinstance(factor, Read))
+    reads = tuple(factor for factor in factors if isinstance(factor, ir.Read))
     if len(reads) < len(factors):
         return None
     return Product(scale, core.indices, core.condition, reads)
 
 
-def is_pointwise(expression: Expression | None) -> bool:
+def is_pointwise(expression: ir.Expression | None) -> bool:
     """Whether nothing in it is a reduction, a softmax or a join; no condition counts as one."""
     if expression is None:
         return True
-    return not any(isinstance(node, Reduce | Softmax | Join) for node in expression.walk())
+    return not any(isinstance(node, ir.Reduce | ir.Softmax | ir.Join) for node in expression.walk())
 
 
 @dataclass(frozen=True)
@@ -161,15 +150,15 @@ class Flow:
     it goes to the logarithm of the element.
     """
 
-    read: Read
-    free: tuple[Index, ...]
-    bound: tuple[Index, ...]
-    condition: Expression | None
-    value: Expression
+    read: ir.Read
+    free: tuple[ir.Index, ...]
+    bound: tuple[ir.Index, ...]
+    condition: ir.Expression | None
+    value: ir.Expression
     logarithm: bool = False
 
     @property
-    def indices(self) -> tuple[Index, ...]:
+    def indices(self) -> tuple[ir.Index, ...]:
         return (*self.free, *self.bound)
 
 
@@ -181,9 +170,9 @@ class Influence:
     logarithm: bool
 
 
-def own(statement: Statement) -> Read:
+def own(statement: ir.Statement) -> ir.Read:
     """The element that a statement defines, as a read."""
-    return Read(statement.target, statement.left)
+    return ir.Read(statement.target, statement.left)
 
 
 def influences(form: Form, softmaxes: frozenset[str]) -> Iterator[Influence]:
@@ -196,7 +185,7 @@ def influences(form: Form, softmaxes: frozenset[str]) -> Iterator[Influence]:
         case Pointwise(body):
             for atom, _ in _slopes(body, None, softmaxes):
                 read = _inside(atom)
-                yield Influence(read.tensor, isinstance(atom, Apply))
+                yield Influence(read.tensor, isinstance(atom, ir.Apply))
         case Product(factors=factors):
             for read in factors:
                 yield Influence(read.tensor, False)
@@ -205,7 +194,7 @@ def influences(form: Form, softmaxes: frozenset[str]) -> Iterator[Influence]:
 
 
 def pointwise_flows(
-    statement: Statement, body: Expression, incoming: Expression, softmaxes: frozenset[str]
+    statement: ir.Statement, body: ir.Expression, incoming: ir.Expression, softmaxes: frozenset[str]
 ) -> Iterator[Flow]:
     """`incoming` is the adjoint of the element that the statement defines, here and below."""
     for atom, slope in _slopes(body, own(statement), softmaxes):
@@ -218,45 +207,48 @@ def pointwise_flows(
             value = otherwise_zero(compare(incoming, "≠", ZERO), value)
         value = times(scale, value)
         where = both(*tests)
-        yield Flow(_inside(atom), statement.indices, (), where, value, isinstance(atom, Apply))
+        yield Flow(_inside(atom), statement.indices, (), where, value, isinstance(atom, ir.Apply))
 
 
-def _of_indices(factor: Expression) -> bool:
+def _of_indices(factor: ir.Expression) -> bool:
     """Whether a factor is 1 or 0 by where one is: `[ℓ = 0]`."""
-    compares = isinstance(factor, Apply) and factor.function in COMPARISONS
-    return compares and not factor.every(Read) and bool(free_indices(factor))
+    compares = isinstance(factor, ir.Apply) and factor.function in ir.COMPARISONS
+    return compares and not factor.every(ir.Read) and bool(free_indices(factor))
 
 
-def product_flows(statement: Statement, form: Product, incoming: Expression) -> Iterator[Flow]:
+def product_flows(
+    statement: ir.Statement, form: Product, incoming: ir.Expression
+) -> Iterator[Flow]:
     for number, read in enumerate(form.factors):
         others = [f for n, f in enumerate(form.factors) if n != number]
         value = times(form.scale, *others, incoming)
         yield Flow(read, statement.indices, form.indices, form.condition, value)
 
 
-def other_factors(form: Reduction) -> Expression:
+def other_factors(form: Reduction) -> ir.Expression:
     """Of a product over indices, what stands beside each factor: the product of all others."""
-    again = {index.name: Affine.of(index.name + "'") for index in form.indices}
-    primed = tuple(Index(i.name + "'", i.lower, i.extent) for i in form.indices)
+    again = {index.name: ir.Affine.of(index.name + "'") for index in form.indices}
+    primed = tuple(ir.Index(i.name + "'", i.lower, i.extent) for i in form.indices)
     differ = [
-        compare(IndexValue(again[i.name]), "≠", IndexValue(Affine.of(i))) for i in form.indices
+        compare(ir.IndexValue(again[i.name]), "≠", ir.IndexValue(ir.Affine.of(i)))
+        for i in form.indices
     ]
-    other = differ[0] if len(differ) == 1 else Apply("max", tuple(differ))
+    other = differ[0] if len(differ) == 1 else ir.Apply("max", tuple(differ))
     if form.condition is not None:
-        other = Apply("and", (moved(form.condition, again), other))
-    return Reduce("prod", primed, other, moved(form.read, again))
+        other = ir.Apply("and", (moved(form.condition, again), other))
+    return ir.Reduce("prod", primed, other, moved(form.read, again))
 
 
 def _slopes(
-    body: Expression, value: Expression | None, softmaxes: frozenset[str]
-) -> Iterator[tuple[Expression, Expression]]:
+    body: ir.Expression, value: ir.Expression | None, softmaxes: frozenset[str]
+) -> Iterator[tuple[ir.Expression, ir.Expression]]:
     """Reads and logarithms of reads, with the derivative by each that is not 0."""
     logarithms = [
         node
         for node in dict.fromkeys(body.walk())
-        if isinstance(node, Apply)
+        if isinstance(node, ir.Apply)
         and node.function == "ln"
-        and isinstance(node.arguments[0], Read)
+        and isinstance(node.arguments[0], ir.Read)
         and node.arguments[0].tensor in softmaxes
     ]
     for atom in [*dict.fromkeys(_reads(body)), *logarithms]:
@@ -265,21 +257,21 @@ def _slopes(
             yield atom, slope
 
 
-def _inside(atom: Expression) -> Read:
-    read = atom.arguments[0] if isinstance(atom, Apply) else atom
-    assert isinstance(read, Read)
+def _inside(atom: ir.Expression) -> ir.Read:
+    read = atom.arguments[0] if isinstance(atom, ir.Apply) else atom
+    assert isinstance(read, ir.Read)
     return read
 
 
-def _reads(expression: Expression) -> Iterator[Read]:
+def _reads(expression: ir.Expression) -> Iterator[ir.Read]:
     """The reads whose values enter; not those in conditions and in the places of other reads."""
     match expression:
-        case Read():
+        case ir.Read():
             yield expression
-        case Apply(_, arguments):
+        case ir.Apply(_, arguments):
             for argument in arguments:
                 yield from _reads(argument)
-        case Select(branches, otherwise):
+        case ir.Select(branches, otherwise):
             for _, value in branches:
                 yield from _reads(value)
             yield from _reads(otherwise)
@@ -289,7 +281,7 @@ class Reach:
     """The uses between the tensors of a code in normal form."""
 
     def __init__(
-        self, code: Code, outputs: Collection[str], wanted: Collection[str] | None
+        self, code: ir.Code, outputs: Collection[str], wanted: Collection[str] | None
     ) -> None:
         self.code = code
         self.outputs = outputs
@@ -311,7 +303,7 @@ class Reach:
         # For the adjoint of a defined tensor, what it is computed from does not matter.
         self.sources = {name for name in self.wanted if code.tensors[name].values is None}
 
-    def form(self, statement: Statement) -> Form:
+    def form(self, statement: ir.Statement) -> Form:
         return self.forms[statement.number]
 
     @cached_property
@@ -364,10 +356,10 @@ class Reach:
         return [n for n in self.order if n in moving and (n in direct or n in self.outputs)]
 
 
-def renamed(statements: Iterable[Statement], names: Mapping[str, str]) -> list[Statement]:
+def renamed(statements: Iterable[ir.Statement], names: Mapping[str, str]) -> list[ir.Statement]:
     """The statements with other tensors read; a new name may itself have a new name."""
 
-    def change(read: Read) -> Read:
+    def change(read: ir.Read) -> ir.Read:
         return replace(read, tensor=final(read.tensor, names))
 
     return [s.rebuild(partial(with_reads, change=change)) for s in statements]

@@ -16,8 +16,8 @@ L@1[j] = L@0[j] + F@1[j],  L@2[j] = L@1[j] + F@2[j],  y[j] = L@2[j]
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from indicial.compile.passes.new_tensors import derived_name
@@ -26,7 +26,6 @@ from indicial.compile.schedule.plan import Loop, Plan, Run, Step
 from indicial.compile.schedule.schedule import schedule
 from indicial.program import ir
 from indicial.program.cost.conditions import add
-from indicial.program.ir import Affine, Code, Constant, Expression, Read, Statement, Tensor
 from indicial.program.moving import specialised
 from indicial.program.rewrite import Scope, free_indices, inside, size_indices, with_reads
 from indicial.program.sizes import Size
@@ -50,7 +49,8 @@ def hoist(code: ir.Code, plan: Plan, whole: bool = False) -> ir.Code:
         if statement.number not in nest_of:
             statements.append(statement)
             continue
-        hoisting = _FromKernels(code, tensors, statement, nest_of[statement.number])
+        foreign = partial(is_foreign, code)
+        hoisting = Hoisting(tensors, statement, nest_of[statement.number], foreign)
         outside = statement.rebuild(partial(hoisting.outside_of, scope=statement.scope))
         statements += [*hoisting.made, outside]
     return replace(code, tensors=tensors, statements=tuple(statements))
@@ -85,16 +85,21 @@ def same_round(nest: Nest, statement: ir.Statement, read: ir.Read) -> bool:
     return True
 
 
+@dataclass
 class Hoisting:
     """What leaves one statement; `made` has the new statements."""
 
-    def __init__(self, tensors: dict[str, ir.Tensor], statement: ir.Statement, nest: Nest) -> None:
-        self.tensors = tensors
-        self.statement = statement
-        self.nest = nest
+    tensors: dict[str, ir.Tensor]
+    statement: ir.Statement
+    nest: Nest
+    foreign: Callable[[ir.Read], bool] = lambda read: False
+    """Whether kernels do not read it."""
+
+    def __post_init__(self) -> None:
         self.made: list[ir.Statement] = []
-        loops = [s for loop in nest[-1:] for s in loop.steps if isinstance(s, Loop)]
-        found = (loop.fixed(statement) for loop in loops if statement in loop.statements())
+        own = self.statement
+        loops = [s for loop in self.nest[-1:] for s in loop.steps if isinstance(s, Loop)]
+        found = (loop.fixed(own) for loop in loops if own in loop.statements())
         self.inner = {index[0] for index in found if index is not None}
         """The index of the statement that a loop inside the last one walks."""
 
@@ -125,7 +130,7 @@ class Hoisting:
 
     def worth(self, expression: ir.Expression) -> bool:
         """Whether a part that does not read the state is to have a tensor of its own."""
-        return _worth(expression)
+        return _worth(expression) or any(map(self.foreign, expression.every(ir.Read)))
 
     def spreads(self, expression: ir.Expression) -> bool:
         """Whether it is many times what costs something in it: `[ℓ = 0] Σ_K W[j,K] x[t,K]`."""
@@ -194,20 +199,6 @@ class Hoisting:
         return ir.Read(name, places, span=expression.span)
 
 
-class _FromKernels(Hoisting):
-    """Also what kernels do not read."""
-
-    def __init__(
-        self, code: ir.Code, tensors: dict[str, ir.Tensor], statement: ir.Statement, nest: Nest
-    ):
-        super().__init__(tensors, statement, nest)
-        self.code = code
-
-    def worth(self, expression: ir.Expression) -> bool:
-        reads = expression.every(ir.Read)
-        return super().worth(expression) or any(is_foreign(self.code, read) for read in reads)
-
-
 def _worth(expression: ir.Expression) -> bool:
     """Whether a part costs more than reading it again would: sums, softmaxes, word vectors."""
     return any(
@@ -220,14 +211,14 @@ class NotUnrolled(Exception):
     """Why the layers of a program cannot be written out."""
 
 
-def unrolled(code: Code, want: Sequence[str], sizes: Mapping[str, int]) -> Code:
+def unrolled(code: ir.Code, want: Sequence[str], sizes: Mapping[str, int]) -> ir.Code:
     """The statements in an order in which they run, without loops."""
     plan = schedule(code, want)
     return _Unrolling(code, list(plan.loops()), sizes).run(plan.steps)
 
 
 class _Unrolling:
-    def __init__(self, code: Code, loops: Sequence[Loop], sizes: Mapping[str, int]) -> None:
+    def __init__(self, code: ir.Code, loops: Sequence[Loop], sizes: Mapping[str, int]) -> None:
         self.code = code
         self.sizes = sizes
         self.axes: dict[str, int] = {}
@@ -239,14 +230,14 @@ class _Unrolling:
                     raise NotUnrolled(f"the layers of {name} are not its first index")
                 self.axes[name] = axis
         self.tensors = {n: t for n, t in code.tensors.items() if n not in self.axes}
-        self.made: list[Statement] = []
+        self.made: list[ir.Statement] = []
 
-    def run(self, steps: Sequence[Step]) -> Code:
+    def run(self, steps: Sequence[Step]) -> ir.Code:
         for statement in self.statements(steps):
             self.made.append(self.flat(statement))
         return replace(self.code, tensors=self.tensors, statements=tuple(self.made))
 
-    def statements(self, steps: Sequence[Step]) -> Iterator[Statement]:
+    def statements(self, steps: Sequence[Step]) -> Iterator[ir.Statement]:
         """Every statement at every value of the loop around it."""
         for step in steps:
             if isinstance(step, Run):
@@ -262,7 +253,7 @@ class _Unrolling:
                         if found is not None:
                             yield found
 
-    def at(self, loop: Loop, statement: Statement, value: int) -> Statement | None:
+    def at(self, loop: Loop, statement: ir.Statement, value: int) -> ir.Statement | None:
         """The statement at one value of the loop's variable; None where it sits out."""
         found = loop.fixed(statement)
         if found is None:
@@ -275,9 +266,9 @@ class _Unrolling:
         first = index.lower.value(self.sizes)
         if not first <= own < first + index.extent.value(self.sizes):
             return None
-        return specialised(statement, {name: Affine((), Size.of(own))})
+        return specialised(statement, {name: ir.Affine((), Size.of(own))})
 
-    def flat(self, statement: Statement) -> Statement:
+    def flat(self, statement: ir.Statement) -> ir.Statement:
         """The statement with each layer under its own name."""
         result = statement.rebuild(partial(with_reads, change=self.at_layer))
         if statement.target not in self.axes:
@@ -287,21 +278,21 @@ class _Unrolling:
         left = tuple(p for n, p in enumerate(statement.left) if n != axis)
         return replace(result, target=name, left=left)
 
-    def at_layer(self, node: Read) -> Expression:
+    def at_layer(self, node: ir.Read) -> ir.Expression:
         if node.tensor not in self.axes:
-            return Constant(0.0, span=node.span) if self.outside(node) else node
+            return ir.Constant(0.0, span=node.span) if self.outside(node) else node
         axis = self.axes[node.tensor]
         name = self.layer(node.tensor, node.places[axis])
         places = tuple(p for n, p in enumerate(node.places) if n != axis)
         return replace(node, tensor=name, places=places)
 
-    def outside(self, read: Read) -> bool:
+    def outside(self, read: ir.Read) -> bool:
         """Whether a layer is read that there is not: the `W[L]` of a W with L layers, which is 0."""
         tensor = self.code.tensors[read.tensor]
         if self.code.of(read.tensor) or tensor.values is not None:
             return False
         for place, axis in zip(read.places, tensor.axes, strict=True):
-            if isinstance(place, Affine) and not place.terms:
+            if isinstance(place, ir.Affine) and not place.terms:
                 ends = (place.offset, axis.lower, axis.lower + axis.extent)
                 if all(end.names <= self.sizes.keys() for end in ends):
                     at, low, high = (end.value(self.sizes) for end in ends)
@@ -311,7 +302,7 @@ class _Unrolling:
 
     def layer(self, tensor: str, place: object) -> str:
         """The name of one layer of a tensor."""
-        if not isinstance(place, Affine) or place.terms:
+        if not isinstance(place, ir.Affine) or place.terms:
             raise NotUnrolled(f"{tensor} is read at all its layers")
         number = place.offset.value(self.sizes)
         name = f"{tensor}@{number}"
@@ -320,5 +311,5 @@ class _Unrolling:
             axes = tuple(a for n, a in enumerate(old.axes) if n != self.axes[tensor])
             if any(size_indices(a.extent) for a in axes):
                 raise NotUnrolled(f"the layers of {tensor} have different sizes")
-            self.tensors[name] = Tensor(name, axes, old.role, old.values, old.probability)
+            self.tensors[name] = ir.Tensor(name, axes, old.role, old.values, old.probability)
         return name

@@ -16,28 +16,14 @@ P and x are its inputs, one for each of the places t that chose e; U and W are i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from indicial.compile.passes.new_tensors import derived_name, over
-from indicial.compile.schedule.plan import Loop, Piece
+from indicial.compile.schedule.plan import Call, Loop, Piece
 from indicial.compile.schedule.schedule import needs
-from indicial.program.ir import (
-    Affine,
-    Apply,
-    Code,
-    Expression,
-    Flat,
-    Index,
-    IndexValue,
-    Read,
-    Reduce,
-    Softmax,
-    Statement,
-    Tensor,
-    index_at,
-)
+from indicial.program import ir
 from indicial.program.meaning.differing import dependent
 from indicial.program.moving import moved, specialised
 from indicial.program.rewrite import free_in_place, size_indices, with_reads
@@ -84,18 +70,18 @@ class Members:
 class Scan:
     """The loop as a program. `arguments` and `results` say what its names are outside."""
 
-    code: Code
+    code: ir.Code
     walk: tuple[Size, Size]
     """The first step, and how many there are."""
     arguments: dict[str, Piece]
     results: dict[str, Piece]
     unbatched: frozenset[str] = field(default_factory=frozenset)
     """The arguments that are the same for all members of a batch."""
-    absorbed: tuple[Statement, ...] = ()
+    absorbed: tuple[ir.Statement, ...] = ()
     """Statements outside the loop that only it reads, and that came along."""
     before: tuple[str, ...] = ()
     """What those define."""
-    readers: tuple[Statement, ...] = ()
+    readers: tuple[ir.Statement, ...] = ()
     """The sums outside the loop that alone read its state, and that came along."""
     lifted: str = ""
     """Where no argument differs between members, the one that is given as if it did."""
@@ -106,13 +92,22 @@ class Scan:
     once: bool = False
     """Whether it has one step only, so that all that differs between members is computed in it."""
 
+    def outputs(self, needed: Collection[str]) -> list[str]:
+        """Those of its results that somebody needs."""
+        return [name for name, piece in self.results.items() if piece.tensor in needed]
+
+    def call(self, loop: Loop, outputs: Iterable[str], *function: Any) -> Call:
+        """The call of a function that computes some results: its sizes, it, and what makes it ready."""
+        results = tuple(self.results[name] for name in outputs)
+        return Call(loop, tuple(self.arguments.values()), results, *function)
+
     @property
     def members(self) -> Members:
         at = list(self.arguments).index(self.lifted) if self.lifted else None
         return Members(at, self.by_length)
 
 
-def varying(code: Code, ragged: Collection[str] = ()) -> set[str]:
+def varying(code: ir.Code, ragged: Collection[str] = ()) -> set[str]:
     """The tensors that differ between the members of a batch: all that an input enters.
 
     With lengths that differ (`ragged`), also what knows where it ends.
@@ -122,40 +117,43 @@ def varying(code: Code, ragged: Collection[str] = ()) -> set[str]:
 
 
 def extract(
-    code: Code,
+    code: ir.Code,
     outer: Sequence[Loop],
     loop: Loop,
-    absorb: Sequence[Statement] = (),
+    absorb: Sequence[ir.Statement] = (),
     ragged: Collection[str] = (),
-    readers: Sequence[Statement] = (),
+    readers: Sequence[ir.Statement] = (),
 ) -> Scan:
     """The program of one loop over time, `Unsupported` where it has no such form.
 
     `absorb` are statements that nobody but the loop needs, `readers` those that alone need its
     state; they become part of its program.
     """
-    return _Extraction(code, outer, loop, absorb, ragged, readers).scan()
+    fixed = {o.variable for o in outer}
+    return _Extraction(code, fixed, outer, loop, absorb, frozenset(ragged), readers).scan()
 
 
+@dataclass
 class Pieces:
     """The slices of a program's tensors that a program made of it has, each under a name of its own.
 
     What is read at `W[v-1,j,i]`, with v `fixed`, is a tensor with two axes there.
     """
 
-    def __init__(self, code: Code, fixed: Collection[str]) -> None:
-        self.code = code
-        self.fixed = set(fixed)
+    code: ir.Code
+    fixed: Collection[str]
+
+    def __post_init__(self) -> None:
         self.names: dict[Piece, str] = {}
-        self.tensors: dict[str, Tensor] = {}
+        self.tensors: dict[str, ir.Tensor] = {}
 
     def slice(self, tensor: str, places: Sequence[object]) -> Piece:
         """Which axes of a read are fixed."""
         fixed = tuple(
             place
-            if isinstance(place, Affine)
+            if isinstance(place, ir.Affine)
             and place.terms
-            and {name for name, _ in place.terms} <= self.fixed
+            and {name for name, _ in place.terms} <= set(self.fixed)
             else None
             for place in places
         )
@@ -176,23 +174,17 @@ class Pieces:
         return self.names[piece]
 
 
+@dataclass
 class _Extraction(Pieces):
-    def __init__(
-        self,
-        code: Code,
-        outer: Sequence[Loop],
-        loop: Loop,
-        absorb: Sequence[Statement],
-        ragged: Collection[str],
-        readers: Sequence[Statement],
-    ) -> None:
-        super().__init__(code, {o.variable for o in outer})
-        self.readers = readers
-        self.absorb = absorb
-        self.outer = outer
-        self.loop = loop
-        self.ragged = frozenset(ragged)
-        self.varying = varying(code, ragged)
+    outer: Sequence[Loop]
+    loop: Loop
+    absorb: Sequence[ir.Statement]
+    ragged: frozenset[str]
+    readers: Sequence[ir.Statement]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.varying = varying(self.code, self.ragged)
 
     def scan(self) -> Scan:
         inside = self.inside()
@@ -218,7 +210,7 @@ class _Extraction(Pieces):
         constants = {n: v for n, v in self.code.constants.items() if n in self.tensors}
         for name in constants:
             del arguments[name]
-        code = Code(self.tensors, (*starts, *statements), sizes, constants)
+        code = ir.Code(self.tensors, (*starts, *statements), sizes, constants)
         fixed = frozenset(n for n in arguments if self.tensors[n].role == "parameter")
         made = tuple(self.names[piece] for piece in before)
         lifted = "" if fixed < arguments.keys() else self.lifted(arguments)
@@ -228,7 +220,7 @@ class _Extraction(Pieces):
             tuple(self.readers), lifted, by_length, self.ragged,
         )  # fmt: skip
 
-    def inside(self) -> list[Statement]:
+    def inside(self) -> list[ir.Statement]:
         """The loop's statements, and those beside it that define other elements that it reads.
 
         `h[t,j] = x[t,j] for u[t] > 0` beside `h[t,j] = … h[t-1,j] …`; what wins comes first.
@@ -256,9 +248,9 @@ class _Extraction(Pieces):
         self.tensors[name] = replace(self.tensors[name], role="input")
         return name
 
-    def without_outer(self, statement: Statement) -> Statement:
+    def without_outer(self, statement: ir.Statement) -> ir.Statement:
         """The statement with the outer loops' variables in the place of its own indices."""
-        places: dict[str, Affine] = {}
+        places: dict[str, ir.Affine] = {}
         for loop in self.outer:
             if statement.target not in loop.axes:
                 continue
@@ -268,7 +260,7 @@ class _Extraction(Pieces):
             places[found[0]] = found[1]
         if any(size_indices(size) for i in statement.indices for size in i.range):
             raise Unsupported(f"the ranges of {statement.target} depend on an index")
-        if any(isinstance(place, Flat) for place in statement.left):
+        if any(isinstance(place, ir.Flat) for place in statement.left):
             raise Unsupported("several indices share a place on the left")
         return specialised(statement, places)
 
@@ -277,28 +269,28 @@ class _Extraction(Pieces):
             return "constant"
         return "input" if tensor in self.varying else "parameter"
 
-    def renamed(self, statement: Statement) -> Statement:
+    def renamed(self, statement: ir.Statement) -> ir.Statement:
         piece = self.slice(statement.target, statement.left)
         left = piece.rest(statement.left)
         return replace(statement.rebuild(self.reads_renamed), target=self.names[piece], left=left)
 
-    def reads_renamed(self, expression: Expression) -> Expression:
-        def change(node: Read) -> Read:
+    def reads_renamed(self, expression: ir.Expression) -> ir.Expression:
+        def change(node: ir.Read) -> ir.Read:
             piece = self.slice(node.tensor, node.places)
             name = self.name(piece, self.argument_role(node.tensor))
             return replace(node, tensor=name, places=piece.rest(node.places))
 
         for node in expression.walk():
-            if isinstance(node, IndexValue) and not self.fixed.isdisjoint(dict(node.place.terms)):
+            if isinstance(node, ir.IndexValue) and free_in_place(node.place) & set(self.fixed):
                 raise Unsupported("an equation reads which round of an outer loop it is in")
             for size in _sizes(node):
                 if size_indices(size):
                     raise Unsupported("a range depends on an index")
         return with_reads(expression, change)
 
-    def starts(self, piece: Piece, inside: Sequence[Statement]) -> list[Statement]:
+    def starts(self, piece: Piece, inside: Sequence[ir.Statement]) -> list[ir.Statement]:
         """`h[-1,j] = h^{start}[j]` for each element that is defined outside the loop."""
-        result: list[Statement] = []
+        result: list[ir.Statement] = []
         axis = self.loop.axes.get(piece.tensor)
         if axis is None:
             return result
@@ -306,22 +298,22 @@ class _Extraction(Pieces):
             if any(statement is s for s in inside) or not self.may_meet(statement, piece):
                 continue
             place = statement.left[axis]
-            if not isinstance(place, Affine) or place.terms or statement.guard is not None:
+            if not isinstance(place, ir.Affine) or place.terms or statement.guard is not None:
                 raise Unsupported(f"{piece.tensor} is defined in two ways, one outside the loop")
             result.append(self.start(piece, axis, place))
         return result
 
-    def may_meet(self, statement: Statement, piece: Piece) -> bool:
+    def may_meet(self, statement: ir.Statement, piece: Piece) -> bool:
         """Whether a statement outside the loop defines elements of this slice.
 
         `h[0,t,j] = …` is another layer than those that the loop over ℓ walks.
         """
         for place, fixed in zip(statement.left, piece.places, strict=True):
-            if fixed is not None and isinstance(place, Affine) and not place.terms:
+            if fixed is not None and isinstance(place, ir.Affine) and not place.terms:
                 return False
         return True
 
-    def start(self, piece: Piece, axis: int, place: Affine) -> Statement:
+    def start(self, piece: Piece, axis: int, place: ir.Affine) -> ir.Statement:
         fixed = list(piece.places)
         fixed[axis] = place
         at = Piece(piece.tensor, tuple(fixed))
@@ -329,7 +321,7 @@ class _Extraction(Pieces):
         name = derived_name(self.tensors, own, "start")
         axes = at.rest(self.code.tensors[piece.tensor].axes)
         self.names[at] = name
-        self.tensors[name] = Tensor(name, axes, self.argument_role(piece.tensor))
+        self.tensors[name] = ir.Tensor(name, axes, self.argument_role(piece.tensor))
         indices, places = over(axes)
         spare = iter(places)
         left = tuple(
@@ -337,12 +329,12 @@ class _Extraction(Pieces):
             for number, p in enumerate(piece.places)
             if p is None
         )
-        return Statement(own, left, indices, Read(name, places))
+        return ir.Statement(own, left, indices, ir.Read(name, places))
 
 
-def _sizes(node: Expression) -> list[Size]:
+def _sizes(node: ir.Expression) -> list[Size]:
     match node:
-        case Reduce(_, indices, _, _) | Softmax(indices, _, _):
+        case ir.Reduce(_, indices, _, _) | ir.Softmax(indices, _, _):
             return [size for i in indices for size in i.range]
         case _:
             return []
@@ -352,8 +344,8 @@ def _sizes(node: Expression) -> list[Size]:
 class Rows:
     """What is computed for one place and one choice; the places are the batch of this program."""
 
-    code: Code
-    mask: Read
+    code: ir.Code
+    mask: ir.Read
     """The choice, with the index of what is chosen last."""
     output: str
     arguments: dict[str, Piece]
@@ -362,7 +354,7 @@ class Rows:
 
 
 def rowwise(
-    code: Code,
+    code: ir.Code,
     total: str,
     members: Collection[str],
     differing: Collection[str],
@@ -374,37 +366,33 @@ def rowwise(
     """
     (statement,) = code.of(total)
     body = statement.body
-    assert isinstance(body, Reduce) and isinstance(body.condition, Apply)
+    assert isinstance(body, ir.Reduce) and isinstance(body.condition, ir.Apply)
     mask, each = body.condition.arguments[0], body.body
-    assert isinstance(mask, Read) and isinstance(each, Read)
-    names = [name for p in mask.places if (name := index_at(p)) and name not in fixed]
+    assert isinstance(mask, ir.Read) and isinstance(each, ir.Read)
+    names = [name for p in mask.places if (name := ir.index_at(p)) and name not in fixed]
     ranges = {**statement.scope, **{i.name: i for i in body.indices}}
     made = _Rowwise(code, {n: ranges[n] for n in names}, members, differing)
     made.define(each)
     constants = {n: v for n, v in code.constants.items() if n in made.tensors}
-    rows = Code(made.tensors, tuple(made.statements), dict(code.sizes), constants)
+    rows = ir.Code(made.tensors, tuple(made.statements), dict(code.sizes), constants)
     kept = tuple(n for n in names if n in statement.scope)
     return Rows(rows, mask, made.names[made.slice(each.tensor, each.places)], made.arguments, kept)
 
 
+@dataclass
 class _Rowwise(Pieces):
-    """Statements without the indices of a place; the last of `place` is what is chosen."""
+    """Statements without the indices of a place; the last of them is what is chosen."""
 
-    def __init__(
-        self,
-        code: Code,
-        place: dict[str, Index],
-        members: Collection[str],
-        differing: Collection[str],
-    ) -> None:
-        super().__init__(code, place)
-        self.place = place
-        self.members = members
-        self.differing = differing
-        self.statements: list[Statement] = []
+    fixed: dict[str, ir.Index]
+    members: Collection[str]
+    differing: Collection[str]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.statements: list[ir.Statement] = []
         self.arguments: dict[str, Piece] = {}
 
-    def define(self, read: Read) -> None:
+    def define(self, read: ir.Read) -> None:
         """The statement of a tensor, and before it those of what it reads."""
         piece = self.slice(read.tensor, read.places)
         if piece in self.names:
@@ -412,30 +400,30 @@ class _Rowwise(Pieces):
         if any(known.tensor == read.tensor for known in self.names):
             raise Unsupported(f"{read.tensor} is read in two ways")
         (statement,) = self.code.of(read.tensor)
-        places: dict[str, Affine] = {}
+        places: dict[str, ir.Affine] = {}
         for left, name in zip(statement.left, piece.fixed, strict=True):
-            own = index_at(left)
+            own = ir.index_at(left)
             if name and own is None:
                 raise Unsupported("a place on the left that is no index")
             if name and own is not None:
-                places[own] = Affine.of(name)
+                places[own] = ir.Affine.of(name)
         self.name(piece, "defined")
         body = moved(statement.body, places)
         for node in body.walk():
             match node:
-                case IndexValue(place) if free_in_place(place) & self.place.keys():
+                case ir.IndexValue(place) if free_in_place(place) & self.fixed.keys():
                     raise Unsupported("it depends on where it is")
-                case Reduce() | Softmax() if any(i.name in self.place for i in node.indices):
+                case ir.Reduce() | ir.Softmax() if any(i.name in self.fixed for i in node.indices):
                     raise Unsupported("it needs all places")
         indices = tuple(i for i in statement.indices if i.name not in places)
         body = with_reads(body, self.renamed)
         self.statements.append(
-            Statement(self.names[piece], piece.rest(statement.left), indices, body)
+            ir.Statement(self.names[piece], piece.rest(statement.left), indices, body)
         )
 
-    def renamed(self, read: Read) -> Read:
+    def renamed(self, read: ir.Read) -> ir.Read:
         for place in read.places:
-            if index_at(place) is None and free_in_place(place) & self.place.keys():
+            if ir.index_at(place) is None and free_in_place(place) & self.fixed.keys():
                 raise Unsupported(f"{read.tensor} is read at another place")
         if read.tensor in self.members:
             self.define(read)
@@ -450,9 +438,9 @@ class _Rowwise(Pieces):
             self.name(piece, "constant")
             return
         for axis, name in zip(self.code.tensors[piece.tensor].axes, piece.fixed, strict=True):
-            here = self.place.get(name or "")
+            here = self.fixed.get(name or "")
             if here is not None and axis.range != here.range:
                 raise Unsupported(f"{piece.tensor} has another range")
-        differs = piece.tensor in self.differing or set(piece.fixed) & {*list(self.place)[:-1]}
+        differs = piece.tensor in self.differing or set(piece.fixed) & {*list(self.fixed)[:-1]}
         self.name(piece, "input" if differs else "parameter")
         self.arguments[self.names[piece]] = piece

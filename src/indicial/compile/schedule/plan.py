@@ -106,7 +106,6 @@ class Call:
     """
 
     loop: Loop
-    title: str
     arguments: tuple[Piece, ...]
     results: tuple[Piece, ...]
     names: tuple[str, ...]

@@ -38,7 +38,6 @@ from indicial.notation.source import NOWHERE, Span
 from indicial.program import ir
 from indicial.program.cost.conditions import conjuncts, joined
 from indicial.program.cost.dependence import Edge, edges
-from indicial.program.ir import Affine, Code, Softmax, Tensor
 from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError, Message
 from indicial.program.rewrite import Scope, free_indices, tensors_read
@@ -56,12 +55,12 @@ class Walk:
     first: int
     inputs: tuple[str, ...]
 
-    def axes(self, tensor: Tensor) -> list[int]:
+    def axes(self, tensor: ir.Tensor) -> list[int]:
         """The axes of a tensor that are as long as the walk."""
         return [n for n, axis in enumerate(tensor.axes) if self.size in axis.extent.names]
 
 
-def walk_of(code: Code, lengths: Sequence[str], along: str | None = None) -> Walk:
+def walk_of(code: ir.Code, lengths: Sequence[str], along: str | None = None) -> Walk:
     """The walk along the index that is generated, that `along` names, or that the only length has."""
     size = _size(code, lengths, along)
     inputs = []
@@ -82,7 +81,7 @@ def walk_of(code: Code, lengths: Sequence[str], along: str | None = None) -> Wal
     return Walk(size, letter or size, first, tuple(inputs))
 
 
-def _size(code: Code, lengths: Sequence[str], along: str | None) -> str:
+def _size(code: ir.Code, lengths: Sequence[str], along: str | None) -> str:
     tensors = [t for t in code.tensors.values() if t.role == "input"]
     if along is not None:
         for tensor in tensors:
@@ -101,14 +100,14 @@ def _size(code: Code, lengths: Sequence[str], along: str | None) -> str:
     raise IndicialError(f"say along which index the steps go: begin({listed})")
 
 
-def ways(code: Code, walk: Walk) -> Iterator[dict[str, int]]:
+def ways(code: ir.Code, walk: Walk) -> Iterator[dict[str, int]]:
     """Each way to choose one axis of every tensor that has the size; the likeliest comes first."""
     choices: dict[str, list[int]] = {
         name: walk.axes(code.tensors[name])[:1] for name in walk.inputs
     }
     for statement in code.statements:
         axes = walk.axes(code.tensors[statement.target])
-        if isinstance(statement.body, Softmax):
+        if isinstance(statement.body, ir.Softmax):
             # A distribution over steps is had at each step, not one part of it at a time.
             summed = {index.name for index in statement.body.indices}
             places = statement.left
@@ -124,7 +123,7 @@ def ways(code: Code, walk: Walk) -> Iterator[dict[str, int]]:
 
 
 def _has(place: object, names: set[str]) -> bool:
-    return isinstance(place, Affine) and any(name in names for name, _ in place.terms)
+    return isinstance(place, ir.Affine) and any(name in names for name, _ in place.terms)
 
 
 class LookAhead(IndicialError):

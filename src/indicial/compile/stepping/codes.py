@@ -26,7 +26,7 @@ from functools import cached_property, partial
 
 import torch
 
-from indicial.compile.emit.quick import differentiating
+from indicial.compile.emit.running import differentiating
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.passes.new_tensors import over
 from indicial.compile.passes.simplify import simplified
@@ -37,7 +37,6 @@ from indicial.compile.stepping.causal import Causal, Walk, causal, unknown_end, 
 from indicial.compile.stepping.moment import Ago, Many, Moment, Slots, long_axis, without
 from indicial.compile.stepping.support import with_support
 from indicial.program import ir
-from indicial.program.ir import Affine, Apply, Code, Join, Place, Read, Statement
 from indicial.program.logs import through
 from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError
@@ -155,7 +154,7 @@ def _step(
     inputs = frozenset(n for n, t in code.tensors.items() if t.role == "input")
     differs = dependent(code, inputs, frozenset(ragged))
     tensors = {n: t for n, t in code.tensors.items() if t.role in ("parameter", "constant")}
-    for name in kept:
+    for name in sorted(kept):  # so that a kernel has one text in all processes
         # What is the same for all examples has no batch axis, as a parameter has none.
         role = "input" if name in differs else "parameter"
         tensors[name] = replace(code.tensors[name], role=role)
@@ -329,17 +328,17 @@ def step(stepping: Stepping, ragged: frozenset[str], *, pure: bool, own: bool = 
 # ---- in place ----
 
 
-def _with_room(code: Code, caches: Sequence[Many]) -> Code:
+def _with_room(code: ir.Code, caches: Sequence[Many]) -> ir.Code:
     """The pasts with room for the present value, which a call is going to write there."""
     tensors = dict(code.tensors)
     statements = {s.target: s for s in code.statements if s.target in {m.seen for m in caches}}
     for many in caches:
         tensors[many.past] = replace(tensors[many.past], axes=tensors[many.seen].axes)
         old = statements[many.seen]
-        assert isinstance(old.body, Join)
+        assert isinstance(old.body, ir.Join)
         present = old.body.parts[1].body
-        places = tuple(p for p in old.left if isinstance(p, Affine))
-        body = Apply("+", (Read(many.past, places), present))
+        places = tuple(p for p in old.left if isinstance(p, ir.Affine))
+        body = ir.Apply("+", (ir.Read(many.past, places), present))
         statements[many.seen] = replace(old, body=body)
     replaced = tuple(statements.get(s.target, s) for s in code.statements)
     return replace(code, tensors=tensors, statements=replaced)
@@ -348,24 +347,24 @@ def _with_room(code: Code, caches: Sequence[Many]) -> Code:
 Append = Callable[..., list[torch.Tensor]]
 
 
-def _append(statement: Statement, many: Many, loops: Around, function: Append) -> Call:
+def _append(statement: ir.Statement, many: Many, loops: Around, function: Append) -> Call:
     around = [loop for loop in loops if statement.target in loop.axes]
     fixed = dict(pair for loop in around if (pair := loop.fixed(statement)) is not None)
-    assert isinstance(statement.body, Apply)
+    assert isinstance(statement.body, ir.Apply)
     past, present = statement.body.arguments
-    assert isinstance(past, Read) and isinstance(present, Read)
-    left = tuple(p for p in statement.left if isinstance(p, Affine))
+    assert isinstance(past, ir.Read) and isinstance(present, ir.Read)
+    left = tuple(p for p in statement.left if isinstance(p, ir.Affine))
     sides = ((past.tensor, past.places), (present.tensor, present.places), (many.seen, left))
     pieces = [Piece(name, tuple(_fixed(p, fixed) for p in places)) for name, places in sides]
     whole = [number for number, place in enumerate(pieces[2].places) if place is None]
     axis = whole.index(many.axis) - len(whole)
     loop = Loop("", "", "stacked", 1, Size(), Size.of(1), axes={}, steps=(Run(statement),))
-    return Call(loop, many.seen, tuple(pieces[:2]), (pieces[2],), (), partial(function, axis))
+    return Call(loop, tuple(pieces[:2]), (pieces[2],), (), partial(function, axis))
 
 
-def _fixed(place: Place, fixed: dict[str, Affine]) -> Affine | None:
+def _fixed(place: ir.Place, fixed: dict[str, ir.Affine]) -> ir.Affine | None:
     """A place that loops fix, in terms of their variables; None for a whole axis."""
-    if isinstance(place, Affine) and any(name in fixed for name, _ in place.terms):
+    if isinstance(place, ir.Affine) and any(name in fixed for name, _ in place.terms):
         return moved_affine(place, fixed)
     return None
 

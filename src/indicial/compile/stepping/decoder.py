@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from indicial.compile.emit.quick import differentiating
+from indicial.compile.emit.running import differentiating
 from indicial.compile.module import checks
 from indicial.compile.module.call import Lengths, Result, own_precision, result
 from indicial.compile.schedule.schedule import schedule

@@ -24,8 +24,7 @@ from functools import cached_property
 
 import torch
 
-from indicial.compile.emit.quick import differentiating
-from indicial.compile.emit.running import Source
+from indicial.compile.emit.running import Source, differentiating
 from indicial.compile.module import checks
 from indicial.compile.module.call import own_precision
 from indicial.compile.passes.new_tensors import over

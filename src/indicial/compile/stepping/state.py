@@ -264,17 +264,15 @@ class SlotValues:
 Parameters = Callable[[], tuple[torch.Tensor, ...]]
 
 
+@dataclass
 class Begun:
     """A state, and what it was made of."""
 
-    def __init__(
-        self, make: Callable[[], State], parameters: Parameters, like: Callable[[], torch.Tensor]
-    ) -> None:
-        self.make = make
-        self.parameters = parameters
-        self.like = like
-        """What has the module's type and device, also where there are no parameters."""
-        self._known: tuple[object, Held, State] | None = None
+    make: Callable[[], State]
+    parameters: Parameters
+    like: Callable[[], torch.Tensor]
+    """What has the module's type and device, also where there are no parameters."""
+    _known: tuple[object, Held, State] | None = None
 
     @property
     def known(self) -> bool:
@@ -308,12 +306,12 @@ def _devices(tensors: tuple[torch.Tensor, ...]) -> set[str]:
     return {tensor.device.type for tensor in tensors} - {"meta"}
 
 
+@dataclass
 class Watch:
     """What the parameters were like."""
 
-    def __init__(self, parameters: Callable[[], Sequence[torch.Tensor]]) -> None:
-        self.parameters = parameters
-        self._seen: list[float] | None = None
+    parameters: Parameters
+    _seen: list[float] | None = None
 
     def changed(self) -> bool:
         """Whether values have changed; at first, nothing is known, and they have."""
@@ -340,13 +338,13 @@ def _random(seed: int, count: int, dtype: torch.dtype, device: torch.device) -> 
     return drawn.to(device, dtype)
 
 
+@dataclass
 class NativeSteps:
     """The kernels of one decoder; `want` tells what a step computes, when a kernel is made."""
 
-    def __init__(self, stepping: Stepping, want: Callable[[], tuple[str, ...]]) -> None:
-        self.stepping = stepping
-        self.want = want
-        self.made: dict[object, NativeStep | None] = {}
+    stepping: Stepping
+    want: Callable[[], tuple[str, ...]]
+    made: dict[object, NativeStep | None] = field(default_factory=dict)
 
     def of(self, state: State) -> NativeStep | None:
         """The kernel of a step, where there is one; a frame remembers it."""

@@ -30,17 +30,7 @@ from indicial.compile.native.writing.c import CScope
 from indicial.compile.native.writing.writer import Writer, times, total
 from indicial.compile.passes.forms import Distribution, Product, Reduction
 from indicial.compile.passes.scan import Unsupported
-from indicial.program.ir import (
-    Affine,
-    Axis,
-    Expression,
-    Flat,
-    Gather,
-    Index,
-    Place,
-    Read,
-    Statement,
-)
+from indicial.program import ir
 from indicial.program.rewrite import free_indices
 
 
@@ -48,8 +38,8 @@ def scope(w: Writer, names: Mapping[str, str]) -> CScope:
     """How expressions are written here; rows that they read are found by lines before."""
     known = {**w.body.variables, **names}
 
-    def settled(condition: Expression, text: str) -> str:
-        steps = free_indices(condition) <= w.body.variables.keys() and not condition.every(Read)
+    def settled(condition: ir.Expression, text: str) -> str:
+        steps = free_indices(condition) <= w.body.variables.keys() and not condition.every(ir.Read)
         return w.version(text) if steps else text
 
     return CScope(w.real, w.sizes, known, lambda n: read(w, n, known), w.plan.constants, settled)
@@ -57,19 +47,16 @@ def scope(w: Writer, names: Mapping[str, str]) -> CScope:
 
 def rows_first(w: Writer, write: Callable[[], None]) -> list[str]:
     """The lines that something writes; the rows that it reads are written at once."""
+    w.rows = rows = []
     with w.aside(0) as own:
         write()
-    for line in own:
-        if _is_row(line):
-            w.line(line)
-    return [line for line in own if not _is_row(line)]
+    w.rows = None
+    for line in rows:
+        w.line(line)
+    return own
 
 
-def _is_row(line: str) -> bool:
-    return line.startswith(("const real *restrict r", "const long k"))
-
-
-def read(w: Writer, node: Read, names: Mapping[str, str]) -> str:
+def read(w: Writer, node: ir.Read, names: Mapping[str, str]) -> str:
     """An element: a variable, or a place in a row."""
     if node.tensor in w.registers and w.body.is_now(node):
         return w.registers[node.tensor]
@@ -80,7 +67,7 @@ def read(w: Writer, node: Read, names: Mapping[str, str]) -> str:
     parts, guards = [], []
     for number in inner:
         place, axis = node.places[number], axes[number]
-        assert isinstance(place, Affine)
+        assert isinstance(place, ir.Affine)
         text = w.sizes.place(place, names)
         parts.append(times(w.from_first(text, axis.lower), w.stride(node.tensor, number)))
         if surely_inside(w, place, axis):
@@ -92,17 +79,17 @@ def read(w: Writer, node: Read, names: Mapping[str, str]) -> str:
     return f"({' && '.join(guards)} ? {element} : 0)" if guards else element
 
 
-def _row(w: Writer, node: Read) -> tuple[str, list[int]]:
+def _row(w: Writer, node: ir.Read) -> tuple[str, list[int]]:
     """The address that does not change within a step, and the axes that are still to come."""
     tensor = w.body.code.tensors[node.tensor]
     outer, inner, guards, step, there = [], [], [], "", ""
     for number, (place, axis) in enumerate(zip(node.places, tensor.axes, strict=True)):
-        if isinstance(place, Gather):
+        if isinstance(place, ir.Gather):
             token = _token(w, place.read)
             outer.append((number, token))
             guards.append(f"{token} >= 0")
             continue
-        if not isinstance(place, Affine):
+        if not isinstance(place, ir.Affine):
             raise Unsupported(f"{node.tensor} is read at several indices in one place")
         if any(name not in w.body.variables for name, _ in place.terms):
             inner.append(number)
@@ -124,7 +111,7 @@ def _row(w: Writer, node: Read) -> tuple[str, list[int]]:
     return w.row(address), inner
 
 
-def _fixed_place(w: Writer, place: Affine, axis: Axis) -> tuple[str, str, str]:
+def _fixed_place(w: Writer, place: ir.Affine, axis: ir.Axis) -> tuple[str, str, str]:
     """A place that is the same for a whole row: itself, counted from the first, when it is there."""
     text = w.step_place(place)
     surely = surely_inside(w, place, axis)
@@ -132,12 +119,12 @@ def _fixed_place(w: Writer, place: Affine, axis: Axis) -> tuple[str, str, str]:
     return text, w.from_first(text, axis.lower), inside
 
 
-def _token(w: Writer, read: Read) -> str:
+def _token(w: Writer, read: ir.Read) -> str:
     """A token of this member, which is the same for the whole row."""
     axes = w.body.code.tensors[read.tensor].axes
     outer, guards = [], []
     for number, (place, axis) in enumerate(zip(read.places, axes, strict=True)):
-        if not isinstance(place, Affine) or dict(place.terms).keys() - w.body.variables:
+        if not isinstance(place, ir.Affine) or dict(place.terms).keys() - w.body.variables:
             raise Unsupported(f"{read.tensor} is read at a place that varies")
         _, counted, inside = _fixed_place(w, place, axis)
         outer.append((number, counted))
@@ -148,7 +135,7 @@ def _token(w: Writer, read: Read) -> str:
     return w.token(f"({' && '.join(guards)}) ? *({address}) : -1" if guards else f"*({address})")
 
 
-def _outside(w: Writer, node: Read, step: str, outer: Sequence[tuple[int, str]]) -> str:
+def _outside(w: Writer, node: ir.Read, step: str, outer: Sequence[tuple[int, str]]) -> str:
     """What is read beyond the steps: the start, if there is one, else zeros.
 
     `outer` has the other axes that are read at one place; a start has all but the steps.
@@ -161,7 +148,7 @@ def _outside(w: Writer, node: Read, step: str, outer: Sequence[tuple[int, str]])
     return text
 
 
-def surely_inside(w: Writer, place: Affine, axis: Axis) -> bool:
+def surely_inside(w: Writer, place: ir.Affine, axis: ir.Axis) -> bool:
     """Whether a place is in a range whatever the sizes are: an index over that very range."""
     if not place.terms:
         low, high = (place.offset - axis.lower).number, (axis.extent - 1 - place.offset).number
@@ -175,7 +162,7 @@ def surely_inside(w: Writer, place: Affine, axis: Axis) -> bool:
 
 
 @contextmanager
-def members(w: Writer, *writes: Statement) -> Iterator[None]:
+def members(w: Writer, *writes: ir.Statement) -> Iterator[None]:
     """For each member of the part; one that has ended leaves zeros in what is written."""
     with w.block("for (long b = first; b < last; b++)"):
         w.line("const long m = b - first; (void)m;")
@@ -193,7 +180,7 @@ def members(w: Writer, *writes: Statement) -> Iterator[None]:
         w.known = {}
 
 
-def _when(w: Writer, statement: Statement) -> str | None:
+def _when(w: Writer, statement: ir.Statement) -> str | None:
     """When a statement runs, if that is not at every step and for every member."""
     index = next(i for i in statement.indices if i.name == w.body.variable)
     found = [("v", index, (w.plan.lower, w.plan.extent))]
@@ -208,7 +195,7 @@ def _when(w: Writer, statement: Statement) -> str | None:
 
 
 @contextmanager
-def rounds(w: Writer, statement: Statement) -> Iterator[None]:
+def rounds(w: Writer, statement: ir.Statement) -> Iterator[None]:
     """Only in those rounds of a loop inside the step that a statement has."""
     inside = w.body.inside(statement)
     if inside is None or inside[1].range == (inside[0].lower, inside[0].extent):
@@ -219,7 +206,7 @@ def rounds(w: Writer, statement: Statement) -> Iterator[None]:
         yield
 
 
-def _blank(w: Writer, statement: Statement) -> None:
+def _blank(w: Writer, statement: ir.Statement) -> None:
     if statement.target not in w.plan.kept:
         return
     own = w.body.inner_indices(statement)
@@ -233,7 +220,7 @@ def _blank(w: Writer, statement: Statement) -> None:
         w.nest(own, names, [f"{element} = 0;"], simd=False)
 
 
-def target_row(w: Writer, statement: Statement) -> str:
+def target_row(w: Writer, statement: ir.Statement) -> str:
     """Where this step's values of a tensor go."""
     step = [(w.body.axes[statement.target], _step(w, statement))]
     base = w.stores[statement.target].base(step, _index(w, statement))
@@ -242,14 +229,14 @@ def target_row(w: Writer, statement: Statement) -> str:
     return row
 
 
-def target_place(w: Writer, statement: Statement, names: Mapping[str, str]) -> str:
+def target_place(w: Writer, statement: ir.Statement, names: Mapping[str, str]) -> str:
     """The element of that row."""
     parts = []
     known = {**w.body.variables, **names}
     axes = w.body.code.tensors[statement.target].axes
     for number, (place, axis) in enumerate(zip(statement.left, axes, strict=True)):
         if number != w.body.axes[statement.target]:
-            if isinstance(place, Flat):
+            if isinstance(place, ir.Flat):
                 text = f"({w.flat(place.indices, names)})"
             else:
                 text = w.from_first(w.sizes.place(place, known), axis.lower)
@@ -257,19 +244,19 @@ def target_place(w: Writer, statement: Statement, names: Mapping[str, str]) -> s
     return total(parts)
 
 
-def _index(w: Writer, statement: Statement) -> str:
+def _index(w: Writer, statement: ir.Statement) -> str:
     """The index at which this step writes."""
     place = statement.left[w.body.axes[statement.target]]
-    assert isinstance(place, Affine)
+    assert isinstance(place, ir.Affine)
     return w.step_place(place)
 
 
-def _step(w: Writer, statement: Statement) -> str:
+def _step(w: Writer, statement: ir.Statement) -> str:
     """The same, counted from the tensor's first one."""
     return w.from_first(_index(w, statement), _walked_axis(w, statement.target).lower)
 
 
-def _walked_axis(w: Writer, name: str) -> Axis:
+def _walked_axis(w: Writer, name: str) -> ir.Axis:
     return w.body.code.tensors[name].axes[w.body.axes[name]]
 
 
@@ -277,7 +264,11 @@ def _walked_axis(w: Writer, name: str) -> Axis:
 
 
 def value_or_start(
-    w: Writer, statement: Statement, own: Sequence[Index], names: Mapping[str, str], value: str
+    w: Writer,
+    statement: ir.Statement,
+    own: Sequence[ir.Index],
+    names: Mapping[str, str],
+    value: str,
 ) -> str:
     """A value, or the start where this step is one: an equation with a number wins."""
     left = w.body.left_place(statement.target)
@@ -296,7 +287,7 @@ def write_starts(w: Writer) -> None:
         axes = w.body.code.tensors[name].axes
         others = [n for n in range(len(axes)) if n != walked]
         indices = [
-            Index(f"{axes[n].letter}°{number}", axes[n].lower, axes[n].extent)
+            ir.Index(f"{axes[n].letter}°{number}", axes[n].lower, axes[n].extent)
             for number, n in enumerate(others)
         ]
         names = {i.name: w.fresh("i") for i in indices}
@@ -342,7 +333,7 @@ class _Item:
         return f"({self.condition} ? {self.value} : {nothing})" if self.condition else self.value
 
 
-def write_reduction(w: Writer, statement: Statement, form: Product | Reduction) -> None:
+def write_reduction(w: Writer, statement: ir.Statement, form: Product | Reduction) -> None:
     """A reduction, element by element, or streaming along memory."""
     w.comment(statement.target)
     own = w.body.inner_indices(statement)
@@ -371,7 +362,7 @@ def _item(w: Writer, form: Product | Reduction, names: Mapping[str, str], target
     return _Item(value, condition, scale, target)
 
 
-def _streams(own: Sequence[Index], form: Product | Reduction) -> bool:
+def _streams(own: Sequence[ir.Index], form: Product | Reduction) -> bool:
     """Whether the last index on the left, not a summed one, runs along memory."""
     if not own or not isinstance(form, Product) or not form.indices:
         return False
@@ -386,13 +377,13 @@ def _streams(own: Sequence[Index], form: Product | Reduction) -> bool:
     return mixed
 
 
-def _names(place: Place) -> set[str]:
-    return {name for name, _ in place.terms} if isinstance(place, Affine) else set()
+def _names(place: ir.Place) -> set[str]:
+    return {name for name, _ in place.terms} if isinstance(place, ir.Affine) else set()
 
 
 def _write_streamed(
     w: Writer,
-    own: Sequence[Index],
+    own: Sequence[ir.Index],
     form: Product | Reduction,
     names: Mapping[str, str],
     items: Sequence[_Item],
@@ -416,7 +407,7 @@ def _write_streamed(
 
 def _write_accumulated(
     w: Writer,
-    own: Sequence[Index],
+    own: Sequence[ir.Index],
     form: Product | Reduction,
     names: Mapping[str, str],
     item: _Item,
@@ -435,7 +426,7 @@ def _write_accumulated(
 
 
 def _write_log_sum(
-    w: Writer, indices: Sequence[Index], names: Mapping[str, str], item: _Item
+    w: Writer, indices: Sequence[ir.Index], names: Mapping[str, str], item: _Item
 ) -> None:
     """The largest, and the logarithm of the sum of what the exponentials are in its place."""
     top, y = w.fresh("y"), w.fresh("y")
@@ -448,7 +439,7 @@ def _write_log_sum(
 
 
 def _write_lanes(
-    w: Writer, indices: Sequence[Index], names: Mapping[str, str], operator: str, value: str
+    w: Writer, indices: Sequence[ir.Index], names: Mapping[str, str], operator: str, value: str
 ) -> str:
     """A reduction, LANES elements at once (lanes.h); what it comes to."""
     *outer, last = indices
@@ -467,7 +458,7 @@ def _write_lanes(
     return f"lanes_{operator}({lanes})"
 
 
-def write_softmax(w: Writer, statement: Statement, form: Distribution) -> None:
+def write_softmax(w: Writer, statement: ir.Statement, form: Distribution) -> None:
     """The largest, the exponentials, their sum, the weights."""
     w.comment(statement.target)
     own = w.body.inner_indices(statement)
@@ -485,7 +476,7 @@ def write_softmax(w: Writer, statement: Statement, form: Distribution) -> None:
 
 
 def _write_weights(
-    w: Writer, inner: Sequence[Index], names: Mapping[str, str], item: _Item
+    w: Writer, inner: Sequence[ir.Index], names: Mapping[str, str], item: _Item
 ) -> None:
     top, y = w.fresh("y"), w.fresh("y")
     value = item.otherwise("(real)-__builtin_inf()")

@@ -310,6 +310,8 @@ class Writer(Lines):
         """The weights of each product: a name, how many rows, how many columns, how many of these."""
         self.known: dict[str, str] = {}
         """What has been found for this member: the variable of each address or token."""
+        self.rows: list[str] | None = None
+        """The lines that find rows, while those that read them are written."""
         self.registers: dict[str, str] = {}
         """Of the tensors of this step that are at hand: the variable."""
         self.versions: dict[str, str] | None = None
@@ -333,7 +335,8 @@ class Writer(Lines):
     def _once(self, kind: str, letter: str, value: str) -> str:
         if value not in self.known:
             self.known[value] = self.fresh(letter)
-            self.line(f"{kind} {self.known[value]} = {value};")
+            put = self.line if self.rows is None else self.rows.append
+            put(f"{kind} {self.known[value]} = {value};")
         return self.known[value]
 
     def version(self, condition: str) -> str:
