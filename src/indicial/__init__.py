@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from indicial.compile.same import same
+    from indicial.claims.same import same
     from indicial.decode.evaluate import evaluate
     from indicial.decode.text import generate
     from indicial.designs.design import Design, design
@@ -46,7 +46,7 @@ PLACES = {
     "grade": "exercises.marks",
     "load": "library.loading",
     "load_document": "library.loading",
-    "same": "compile.same",
+    "same": "claims.same",
     "train": "trained.run",
 }
 """Where each public name is made; it is fetched when it is first used, so that importing costs

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 import indicial
-from indicial.compile.same import Named, trial_sizes
+from indicial.claims.same import Named, trial_sizes
 from indicial.program.ir import Tensor
 from indicial.program.meaning.arrays import stored_shape
 from indicial.program.program import Program

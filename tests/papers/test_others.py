@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from paper import agree, read
 
-from indicial.compile.same import Named
+from indicial.claims.same import Named
 
 Tensor = torch.Tensor
 

@@ -6,7 +6,7 @@ import torch
 from paper import agree, read
 from torch.nn.functional import relu, scaled_dot_product_attention, silu
 
-from indicial.compile.same import Named
+from indicial.claims.same import Named
 
 Tensor = torch.Tensor
 σ, tanh, softmax = torch.sigmoid, torch.tanh, torch.softmax

@@ -8,7 +8,7 @@ import torch
 from paper import agree, read
 from torch import nn
 
-from indicial.compile.same import Named
+from indicial.claims.same import Named
 
 Tensor = torch.Tensor
 Step = Callable[[Named, Tensor, dict[str, Tensor]], dict[str, Tensor]]

@@ -47,7 +47,8 @@ def scope(w: Writer, names: Mapping[str, str]) -> CScope:
 
 def rows_first(w: Writer, write: Callable[[], None]) -> list[str]:
     """The lines that something writes; the rows that it reads are written at once."""
-    w.rows = rows = []
+    rows: list[str] = []
+    w.rows = rows
     with w.aside(0) as own:
         write()
     w.rows = None

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from modules import program
 
 import indicial
 from indicial import IndicialError, load
-from indicial.compile.same import Named
+from indicial.claims.same import Named
 
 LSTM = "\n".join(
     f"W^{{x,{gate}}}[j,k] <- weight_ih_l0[({n} of 4,j),k]\n"
@@ -21,7 +20,7 @@ LSTM = "\n".join(
 def test_an_lstm_is_an_lstm() -> None:
     theirs = torch.nn.LSTM(4, 8, batch_first=True)
     report = indicial.same(
-        program("lstm"), theirs, J=8, K=4, weights=LSTM, outputs=lambda out: {"h": out[0]}
+        load("lstm"), theirs, J=8, K=4, weights=LSTM, outputs=lambda out: {"h": out[0]}
     )
     assert report, str(report)
     assert {(d.kind, d.name) for d in report.differences} == {
@@ -35,7 +34,7 @@ def test_exchanged_gates_are_found() -> None:
     theirs = torch.nn.LSTM(4, 8, batch_first=True)
     wrong = LSTM.replace("(0 of 4", "(7 of 4").replace("(1 of 4", "(0 of 4").replace("(7 ", "(1 ")
     report = indicial.same(
-        program("lstm"), theirs, J=8, K=4, weights=wrong, outputs=lambda out: {"h": out[0]}
+        load("lstm"), theirs, J=8, K=4, weights=wrong, outputs=lambda out: {"h": out[0]}
     )
     assert not report
     assert str(report).startswith("not the same")
@@ -54,7 +53,7 @@ def ugrnn(x: torch.Tensor, p: Named) -> torch.Tensor:
 
 
 def test_a_function() -> None:
-    report = indicial.same(program("ugrnn"), ugrnn)
+    report = indicial.same(load("ugrnn"), ugrnn)
     assert report, str(report)
     names = {d.name for d in report.differences if d.kind == "gradient"}
     assert names == {"x", "W^{h,R}", "W^{x,R}", "B^R", "W^{h,G}", "W^{x,G}", "B^G"}
@@ -64,15 +63,15 @@ def test_a_difference_in_the_gradient_only() -> None:
     def cut(x: torch.Tensor, p: Named) -> torch.Tensor:
         return ugrnn(x, Named({**p, "W^{h,R}": p["W^{h,R}"].detach()}))
 
-    report = indicial.same(program("ugrnn"), cut)
+    report = indicial.same(load("ugrnn"), cut)
     assert not report
     wrong = [(d.kind, d.name) for d in report.differences if d.relative > report.allowed]
     assert wrong == [("gradient", "W^{h,R}")]
-    assert indicial.same(program("ugrnn"), cut, gradients=False)
+    assert indicial.same(load("ugrnn"), cut, gradients=False)
 
 
 def test_shapes_that_differ() -> None:
-    report = indicial.same(program("ugrnn"), lambda x, p: ugrnn(x, p)[:, :-1])
+    report = indicial.same(load("ugrnn"), lambda x, p: ugrnn(x, p)[:, :-1])
     assert not report
     assert "in the reference" in str(report)
 
@@ -90,8 +89,6 @@ def test_several_inputs_and_results() -> None:
 
 def test_what_has_to_be_said() -> None:
     with pytest.raises(IndicialError, match="which tensor of the module is which parameter"):
-        indicial.same(program("lstm"), torch.nn.LSTM(4, 8))
+        indicial.same(load("lstm"), torch.nn.LSTM(4, 8))
     with pytest.raises(IndicialError, match=r'outputs=lambda out: \{"c": …, "h": …\}'):
-        indicial.same(
-            program("lstm"), torch.nn.LSTM(4, 8, batch_first=True), J=8, K=4, weights=LSTM
-        )
+        indicial.same(load("lstm"), torch.nn.LSTM(4, 8, batch_first=True), J=8, K=4, weights=LSTM)
