@@ -240,16 +240,12 @@ SCAN_GRADIENT = (
 
 
 def run(
-    recurrence: Recurrence,
-    arguments: Tensors,
-    sizes: Sequence[int],
-    lengths: Values,
+    recurrence: Recurrence, arguments: Tensors, sizes: Sequence[int], lengths: Values
 ) -> list[Tensor]:
     """The outputs of a recurrence: by its kernels on the processor, else by PyTorch."""
     by_name = dict(zip(recurrence.sizes, sizes, strict=True))
-    return recurrence.together.run(
-        functools.partial(_run_members, recurrence), arguments, by_name, lengths
-    )
+    members = functools.partial(_run_members, recurrence)
+    return recurrence.together.run(members, arguments, by_name, lengths)
 
 
 def _run_members(
@@ -277,17 +273,16 @@ def scan(
     names = recurrence.sizes
     own = {n: lengths[n] for n in names if n in lengths}
     which = ",".join(str(names.index(n)) for n in own)
-    call = _Call(recurrence, [sizes[n] for n in names], which)
+    values, ends = [sizes[n] for n in names], list(own.values())
     if _seen_through(arguments):
-        found = torch.ops.indicial.scan(
-            list(arguments), list(own.values()), call.sizes, which, recurrence.key
-        )
+        found = torch.ops.indicial.scan(list(arguments), ends, values, which, recurrence.key)
     elif not (torch.is_grad_enabled() and any(a.requires_grad for a in arguments)):
         known = dict(zip(recurrence.arguments, arguments, strict=True))
         outputs = recurrence.outputs_only.run(known, sizes, own)
         return _apart([outputs[name] for name in recurrence.outputs], arguments)
     else:
-        found = _Directly.apply(call, len(arguments), *arguments, *own.values())  # type: ignore[no-untyped-call]
+        call = _Call(recurrence, values, which)
+        found = _Directly.apply(call, len(arguments), *arguments, *ends)  # type: ignore[no-untyped-call]
     return list(found[: len(recurrence.outputs)])
 
 
