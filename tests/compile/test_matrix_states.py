@@ -122,6 +122,17 @@ def test_tiles_agree(text: str) -> None:
     ways.agree({**sizes, "T": 1}, members=1)
 
 
+@pytest.mark.parametrize("decay", ["0.9", "σ(A[i,j])"])
+def test_what_is_as_wide_as_the_state_has_a_gradient(decay: str) -> None:
+    """`B[j,I] k[t,I] k[t,i]` is made before the loop, and its adjoint is S̄ for every step."""
+    text = f"""
+        S[t,i,j] = {decay} S[t-1,i,j] + B[j,L] k[t,L] k[t,i]
+        h[t,j] = q[t,I] S[t,I,j]
+    """
+    ways = Ways(program(text).code, ["h"])
+    ways.agree({**dict.fromkeys(ways.code.sizes, 3), "T": 7, "J": 5}, members=2)
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -82,8 +82,9 @@ class _Analysis:
                 if depends:
                     late.add(statement.target)
                 (self.after if depends else self.before).append(statement)
-        if any(n in self.want and i.kind in ("state", "local") for n, i in self.items.items()):
-            raise Unsupported("the state itself is wanted")
+        wide = {n for n, i in self.items.items() if i.kind in ("state", "local")}
+        if not (wide | self.temporaries.keys()).isdisjoint(self.want):
+            raise Unsupported("the state itself is wanted, or what is as wide")
         for statement in [*self.after]:
             self.take_multiple(statement)
         return Tiling(self.code, tuple(self.before), tuple(self.tiles()), tuple(self.after))

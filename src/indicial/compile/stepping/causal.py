@@ -96,7 +96,7 @@ def _size(code: ir.Code, lengths: Sequence[str], along: str | None) -> str:
     if not lengths:
         raise IndicialError("no input has an axis to walk along, step by step")
     letters = {a.extent.name: a.letter for t in tensors for a in t.axes}
-    listed = " or ".join(f'along="{letters[name]}"' for name in lengths)
+    listed = " or ".join(dict.fromkeys(f'along="{letters[name]}"' for name in lengths))
     raise IndicialError(f"say along which index the steps go: begin({listed})")
 
 
