@@ -57,6 +57,41 @@ def test_a_file_of_the_user_stays_and_one_of_ours_is_made_again(
     assert [path.name for path in here.iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        ("exercise handout.md --format md --out {}", "out.md"),
+        ("notebook sheet.md --out {}", "out.ipynb"),
+        ("export run --format torch --out {}", "out.py"),
+        ("evaluate run --data text.txt --tokens-out {}", "out.tsv"),
+    ],
+)
+def test_what_the_user_changed_in_a_file_of_ours_stays(
+    here: Path, call: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "handout.md").write_text("# A\n\n```indicial\ninput x[t]\ny[t] = 2 x[t]\n```\n\n"
+                                     "**(a)** How large is $y$?\n\n```indicial\nclaim y[t] = 2 x[t]\n```\n")  # fmt: skip
+    words, out = call.format(name).split(), here / name
+    assert main(words) == 0
+    changed = out.read_text() + "\n"
+    out.write_text(changed)
+    assert main(words) == 2
+    assert out.read_text() == changed
+    assert "was changed since Indicial wrote it" in capsys.readouterr().err
+    assert main([*words, "--force"]) == 0
+    assert main(words) == 0
+
+
+def test_a_call_that_failed_does_not_forget_what_is_ours(here: Path) -> None:
+    words = "notebook sheet.md --out out.ipynb".split()
+    assert main(words) == 0
+    changed = (here / "out.ipynb").read_text() + "\n"
+    assert main([*words[:1], "none.md", *words[2:]]) == 2
+    (here / "out.ipynb").write_text(changed)
+    assert main(words) == 2
+    assert (here / "out.ipynb").read_text() == changed
+
+
 def test_inspect_and_further_files_of_an_export(here: Path) -> None:
     for name in ("gradients.png", "eigenvalues.svg"):
         (here / name).write_text(MINE)

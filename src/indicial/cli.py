@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from indicial import __version__
-from indicial.commands.arguments import Parser
+from indicial.commands.arguments import Parser, note_outputs
 from indicial.program.messages import IndicialError
 from indicial.program.terminal import shown_safely
 
@@ -55,8 +55,11 @@ def _run(arguments: Sequence[str] | None) -> int:
     # What is read lives to the end, so looking for garbage often finds none; in a long document it
     # would take a third of the time.
     gc.set_threshold(100_000, 50, 50)
+    ended = False
     try:
-        return int(options.run(options))
+        status = int(options.run(options))
+        ended = True
+        return status
     except IndicialError as error:
         print(f"indicial: {error}", file=sys.stderr)
         return 2
@@ -78,6 +81,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         where = f" {error.filename}" if error.filename else ""
         print(f"indicial: cannot go on:{where} {error.strerror or error}", file=sys.stderr)
         return 2
+    finally:
+        note_outputs(options, ended)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -7,7 +7,9 @@ filling(train)
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,12 +17,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from indicial.compile.ground import private
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import MADE, check_output
 from indicial.training.settings import Option
 
 if TYPE_CHECKING:
     from indicial.program.program import Program
+
+
+MOST_NOTES = 10_000
+"""Of how many files it is kept what they held."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -110,11 +117,12 @@ def check_outputs(
     marks: Mapping[str, bytes] | None = None,
     **outputs: Iterable[Path],
 ) -> None:
-    """Whether files may be written: no two are one, and none is read by this call.
+    """Whether files may be written: no two are one, none is read by this call, none was edited.
 
     `names` are options that name a file, if they are said; `outputs` are all files of one. Whatever else the
     call names, and is there, counts as read. `marks` say by what files of an option are known as ours, where it
-    is not the usual words.
+    is not the usual words. What a file of ours held when it was written is noted, once the command has ended
+    (`note_outputs`): a handout with answers in it says that we made it, and is the user's all the same.
     """
     written = {name: [Path(file)] for name in names if (file := getattr(options, name))}
     written |= {name: list(paths) for name, paths in outputs.items()}
@@ -132,6 +140,45 @@ def check_outputs(
             check_output(
                 path, reads, mark=(marks or {}).get(name, MADE.encode()), force=options.force
             )
+            if not options.force and _edited(path):
+                raise IndicialError(
+                    f"{path} was changed since Indicial wrote it; choose another name, or add "
+                    "--force to replace it"
+                )
+    every = (path for paths in written.values() for path in paths)
+    options.to_note = (*getattr(options, "to_note", ()), *every)
+
+
+def note_outputs(options: argparse.Namespace, ended: bool) -> None:
+    """Keep what the files of a command hold, to know them again, whether it wrote them or failed before."""
+    if not ended and getattr(options, "force", False):
+        return  # what it was to replace may still be there
+    for path in getattr(options, "to_note", ()):
+        with contextlib.suppress(OSError):
+            if path.is_file():
+                private.written(_note(path), _content(path).encode())
+                private.trim(_note(path).parent, MOST_NOTES)
+
+
+def _edited(path: Path) -> bool:
+    """Whether it is known what a file held, and it holds something else."""
+    try:
+        return path.is_file() and _note(path).read_text() != _content(path)
+    except OSError:
+        return False
+
+
+def _note(path: Path) -> Path:
+    """Where it is kept what was written to a path; `OSError` where nothing can be kept."""
+    folder = private.place() / "outputs"
+    if private.closed(folder) is not None:
+        raise OSError(f"{folder} is not ours alone")
+    return folder / hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:32]
+
+
+def _content(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def flag_of(name: str) -> str:

@@ -16,7 +16,7 @@ from indicial.commands.arguments import (
     print_json,
 )
 from indicial.program.messages import IndicialError
-from indicial.program.outputs import MADE, check_output, write_text
+from indicial.program.outputs import MADE, write_text
 
 if TYPE_CHECKING:
     from indicial.exercises.gaps import Exercise
@@ -166,15 +166,17 @@ def _grade(options: argparse.Namespace) -> int:
 def _feedback(folder: Path, room: Class, options: argparse.Namespace) -> None:
     """A page for each student; its name is made of letters and numbers alone."""
     folder.mkdir(parents=True, exist_ok=True)
+    pages: dict[Path, str] = {}
     taken: set[str] = set()
     for marks in room.students:
         name = _file_name(marks)
         while name in taken:
             name += "_"
         taken.add(name)
-        path = folder / f"{name}.md"
-        check_output(path, [options.answers, options.against], force=options.force)
-        write_text(path, f"<!-- {MADE} -->\n\n{marks.markdown()}")
+        pages[folder / f"{name}.md"] = f"<!-- {MADE} -->\n\n{marks.markdown()}"
+    check_outputs(options, feedback=pages)
+    for path, page in pages.items():
+        write_text(path, page)
 
 
 def _file_name(marks: Marks) -> str:

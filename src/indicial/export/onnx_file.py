@@ -47,7 +47,7 @@ from indicial.export.checking import (
 )
 from indicial.export.torch_file import Steps, TorchFile, torch_file, walks
 from indicial.program.messages import IndicialError
-from indicial.program.outputs import MADE
+from indicial.program.outputs import MADE, written
 
 
 class _Scan:
@@ -223,7 +223,8 @@ def export_onnx(module: ProgramModule, path: Path, length: int | None = None) ->
         with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as folder:
             found = _Exporter(module, Path(folder) / path.name, length).export()
             for made in Path(folder).iterdir():
-                made.replace(path.parent / made.name)
+                with written(path.parent / made.name) as beside:
+                    made.replace(beside)
     except OSError as error:
         raise IndicialError(f"cannot write {path}: {error.strerror or error}") from error
     files = (replace(file, path=path.parent / file.path.name) for file in found.files)
