@@ -238,6 +238,13 @@ def test_a_cell_that_fails_is_named(tmp_path: Path) -> None:
     assert "ZeroDivisionError: division by zero (in the cell '1 / 0')" in str(caught.value)
 
 
+def test_a_cell_that_ends_its_process_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "sheet.md"
+    path.write_text("```python\nx = 1\n```\n\n```python\nimport os; os._exit(0)\n```\n")
+    with pytest.raises(IndicialError, match=r"(?s)ends the process.*in the cell 'import os"):
+        run(make(path))
+
+
 def test_what_comes_in_pieces_is_one_output(tmp_path: Path) -> None:
     path = tmp_path / "sheet.md"
     text = "import time\nfor n in range(3):\n    print(n, flush=True)\n    time.sleep(0.3)"

@@ -54,6 +54,20 @@ def test_a_link_in_the_place_of_the_tokenizer_is_not_written_through(tmp_path: P
     assert Run.open(tmp_path / "run").tokenizer().size == tokenizer.size
 
 
+def test_checkpoints_that_lie_elsewhere_are_not_added_to(tmp_path: Path) -> None:
+    run, _ = make_run(tmp_path / "run", "trigram")
+    found = run.checkpoint("last")
+    (tmp_path / "run" / "checkpoints").rename(tmp_path / "mine")
+    (tmp_path / "mine" / ".partial-1").mkdir()
+    (tmp_path / "run" / "checkpoints").symlink_to(tmp_path / "mine")
+    before = sorted((tmp_path / "mine").rglob("*"))
+    with pytest.raises(IndicialError, match="it is a link"):
+        run.checkpoints.save(found)
+    with pytest.raises(IndicialError, match="it is a link"):
+        run.checkpoints.latest()
+    assert sorted((tmp_path / "mine").rglob("*")) == before
+
+
 @pytest.mark.parametrize("what", ["pipe", "device"])
 def test_what_takes_no_tokens_does_not_hold_it_up(tmp_path: Path, what: str) -> None:
     run, _ = make_run(tmp_path / "run", "trigram")

@@ -376,7 +376,7 @@ def _outputs(notebook: Notebook) -> list[list[dict[str, Any]]]:
     try:
         import nbformat
         from nbclient import NotebookClient
-        from nbclient.exceptions import CellExecutionError
+        from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
     except ImportError as error:
         raise IndicialError(
             f"running a notebook needs {error.name}: pip install 'indicial[notebook]'"
@@ -398,21 +398,27 @@ def _outputs(notebook: Notebook) -> list[list[dict[str, Any]]]:
             if getattr(client, "_async_cleanup_kernel_future", None) is not None:
                 # On Ctrl-C it ends its kernel, and then misses it in one way or another.
                 raise KeyboardInterrupt from None
-            if not isinstance(error, CellExecutionError):
+            if isinstance(error, CellExecutionError):
+                why = f"{error.ename}: {error.evalue}"
+            elif isinstance(error, DeadKernelError):
+                why = "it ends the process that runs it"
+            elif isinstance(error, CellTimeoutError):
+                why = f"it takes longer than {TIMEOUT} seconds"
+            else:
                 raise
             raise IndicialError(
-                f"a cell fails: {error.ename}: {error.evalue} (in the cell {_failed(made)!r}); "
+                f"a cell fails: {why} (in the cell {_failed(made)!r}); "
                 "run the notebook in Jupyter to see where"
             ) from None
     return [cell.outputs for cell in made.cells if cell.cell_type == "code"]
 
 
 def _failed(notebook: Any) -> str:
-    """The first line of the cell that raised an exception."""
-    for cell in notebook.cells:
-        if any(output.output_type == "error" for output in cell.get("outputs", ())):
-            return str(cell.source).partition("\n")[0]
-    return ""
+    """The first line of the cell that raised an exception, or else of the last that was begun."""
+    begun = [cell for cell in notebook.cells if "execution" in cell.metadata]
+    raised = (c for c in begun if any(o.output_type == "error" for o in c.get("outputs", ())))
+    cell = next(raised, begun[-1] if begun else None)
+    return "" if cell is None else str(cell.source).partition("\n")[0]
 
 
 def _joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:

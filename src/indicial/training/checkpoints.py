@@ -188,6 +188,7 @@ class Checkpoints:
             "files": {TENSORS: {"bytes": len(tensors), "sha256": _sha256(tensors)}},
         }
         partial = self.folder / f"{PARTIAL}{os.getpid()}"
+        self._no_link()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._tidy()
@@ -250,6 +251,11 @@ class Checkpoints:
 
     # ------------------------------------------------------------------ reading
 
+    def _no_link(self) -> None:
+        """What is written and removed in a folder of somebody else stays in it."""
+        if self.folder.is_symlink():
+            raise IndicialError(f"cannot use {self.folder}: it is a link, and may lead anywhere")
+
     def latest(self) -> Checkpoint | None:
         """The newest checkpoint that is sound; None if there is none."""
         return self._first(self._paths())
@@ -270,6 +276,7 @@ class Checkpoints:
 
     def _paths(self) -> list[Path]:
         """The checkpoints by name, newest first; what is being written is not among them."""
+        self._no_link()
         if not plain_folder(self.folder):
             return []
         found = [p for p in self.folder.iterdir() if NAME.fullmatch(p.name) and plain_folder(p)]
