@@ -10,6 +10,19 @@ from indicial.designs import comparison
 from tests.decode.runs import make_run
 
 MINE = "what the user wrote\n"
+HANDOUT = """# A sheet
+
+```indicial
+input x[t]
+y[t] = 2 x[t]
+```
+
+**(a)** How large is $y$?
+
+```indicial
+claim y[t] = 2 x[t]
+```
+"""
 SHEET = "# A sheet\n\n```indicial\ny[t] = x[t]\n```\n"
 
 
@@ -69,8 +82,7 @@ def test_a_file_of_the_user_stays_and_one_of_ours_is_made_again(
 def test_what_the_user_changed_in_a_file_of_ours_stays(
     here: Path, call: str, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (here / "handout.md").write_text("# A\n\n```indicial\ninput x[t]\ny[t] = 2 x[t]\n```\n\n"
-                                     "**(a)** How large is $y$?\n\n```indicial\nclaim y[t] = 2 x[t]\n```\n")  # fmt: skip
+    (here / "handout.md").write_text(HANDOUT)
     words, out = call.format(name).split(), here / name
     assert main(words) == 0
     changed = out.read_text() + "\n"
@@ -83,7 +95,7 @@ def test_what_the_user_changed_in_a_file_of_ours_stays(
 
 
 def test_a_call_that_failed_does_not_forget_what_is_ours(here: Path) -> None:
-    words = "notebook sheet.md --out out.ipynb".split()
+    words = ["notebook", "sheet.md", "--out", "out.ipynb"]
     assert main(words) == 0
     changed = (here / "out.ipynb").read_text() + "\n"
     assert main([*words[:1], "none.md", *words[2:]]) == 2
