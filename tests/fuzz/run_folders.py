@@ -349,7 +349,9 @@ def metrics(folder: Path, rng: random.Random, outside: Path) -> str:
     lines = [{"step": rng.choice(ODD), "loss": rng.choice(ODD), "validation": rng.choice(ODD),
               "tokens": rng.choice(ODD)} for _ in range(3)]  # fmt: skip
     text = "".join(json.dumps(line) + "\n" for line in [{"step": 1, "loss": 2.0}, *lines])
-    (folder / "metrics.jsonl").write_text(text)
+    path = folder / "metrics.jsonl"
+    path.unlink(missing_ok=True)  # it may be a pipe by now, which nobody reads
+    path.write_text(text)
     return text[:200]
 
 

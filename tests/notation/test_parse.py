@@ -408,6 +408,12 @@ def test_deep_nesting_gets_a_message(text: str, latex: bool) -> None:
     assert parsed.faults or parsed.statements or parsed.skipped
 
 
+@pytest.mark.parametrize("sign", ["(", ")", "]"])
+def test_thousands_of_brackets_without_a_partner_are_one_message(sign: str) -> None:
+    (fault,) = parse_text("y = x " + sign * 5000).faults
+    assert "4,999 more brackets have no partner" in fault.message
+
+
 def test_sixty_levels_fit_into_half_of_the_stack() -> None:
     text = "y = " + "f(" * 59 + "x" + ")" * 59
     limit = sys.getrecursionlimit()

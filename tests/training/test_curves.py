@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from indicial.program.messages import IndicialError
+from indicial.program.outputs import save_figure
 from indicial.tasks.task import Scores
 from indicial.training.curves import Curves, History, Metrics, TensorBoard, _figure, draw_curves
 from indicial.training.watchers import Watchers
@@ -25,6 +27,14 @@ def test_pictures(tmp_path: Path) -> None:
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     text = (tmp_path / "curves.svg").read_text(encoding="utf-8")
     assert text.startswith("<?xml") and "<dc:date>" not in text
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_sign_that_no_font_has(tmp_path: Path) -> None:
+    figure = Figure()
+    figure.suptitle("\x07 \N{CJK UNIFIED IDEOGRAPH-65E5} \U0010fffd")
+    save_figure(figure, tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size > 1000
 
 
 def test_what_is_drawn(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ the other rows are still read.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from indicial.notation.faults import Fault
@@ -320,6 +320,9 @@ def _bracket_faults(row: Row, latex: bool) -> list[Fault]:
     for opener in (*row.lost, *row.opened):
         text = f"`{_spell(opener)}` is never closed"
         say(text, closing(opener), opener.span, Span(end.source, end.end, end.end))
+    if len(faults) > NESTING:  # no slip of the hand
+        more = f"{faults[0].message}; {len(faults) - 1:,} more brackets have no partner either"
+        return [replace(faults[0], message=more)]
     if not faults and len(row.tokens) > SIGNS:
         text = f"an equation of {len(row.tokens):,} signs; {SIGNS:,} is the limit"
         say(text, "give parts of it names of their own", start, code="length")

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -117,7 +118,13 @@ def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
         ".pdf": {"CreationDate": None, "Creator": MADE},
         ".png": {"Software": MADE},
     }
-    with matplotlib.rc_context({"svg.hashsalt": "indicial"}), written(path) as beside:
+    with (
+        matplotlib.rc_context({"svg.hashsalt": "indicial"}),
+        warnings.catch_warnings(),
+        written(path) as beside,
+    ):
+        # A sign that no font has is drawn as a box, which is seen; a warning for each names our lines.
+        warnings.filterwarnings("ignore", message="Glyph ")
         figure.savefig(beside, dpi=150, metadata=said.get(beside.suffix.lower()))
 
 
