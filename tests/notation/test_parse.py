@@ -408,6 +408,25 @@ def test_deep_nesting_gets_a_message(text: str, latex: bool) -> None:
     assert parsed.faults or parsed.statements or parsed.skipped
 
 
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (r"y = \left( a + b \right. \\ & \qquad \left. + c \right) x", "y = (a + b + c) x"),
+        (
+            r"y &= \left( a \right. \nonumber \\ & \left. + b \right. \\ & {} \left. {} - c \right) x",
+            "y = (a + b - c) x",
+        ),
+        (
+            r"y = \left( a + \ln \left( b \right. \right. \\ & \left. \left. + c \right) \right) x",
+            "y = (a + ln(b + c)) x",
+        ),
+    ],
+)
+def test_a_bracket_goes_on_in_the_next_line(text: str, read: str) -> None:
+    (statement,) = parse_text(text, latex=True).statements
+    assert unicode(statement) == read
+
+
 @pytest.mark.parametrize("sign", ["(", ")", "]"])
 def test_thousands_of_brackets_without_a_partner_are_one_message(sign: str) -> None:
     (fault,) = parse_text("y = x " + sign * 5000).faults

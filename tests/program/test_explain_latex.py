@@ -62,6 +62,16 @@ def test_long_lines_are_broken_and_factors_stand_apart() -> None:
     assert "]\\, " in document
 
 
+def test_a_long_bracket_is_broken_and_reads_back(tmp_path: Path) -> None:
+    terms = " + ".join(f"tanh(x[t]^{n} / {n} - {n}.5)" for n in range(2, 16))
+    program = load(f"input x[t]\ny[t] = ({terms}) x[t]")
+    path = tmp_path / "long.tex"
+    path.write_text(latex_document([Part("long", program.written)]), encoding="utf-8")
+    rows = path.read_text(encoding="utf-8").split("\\\\\n")
+    assert max(map(len, rows[1:])) < 3 * WIDEST
+    assert unicode(load(path).equations) == unicode(program.equations)
+
+
 def test_the_command_prints_the_document_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "rnn", "--latex"]) == 0
     assert capsys.readouterr().out.strip() == model("rnn")
@@ -81,7 +91,7 @@ def test_claims_are_aligned_at_their_signs() -> None:
 def test_pdflatex_takes_it(tmp_path: Path) -> None:
     programs = [load(name) for name in library.names()]
     whole = latex_document([Part(heading(p), shown_equations(p)) for p in programs])
-    gradient = gradient_latex([load("lstm"), load("transformer"), load("bahdanau")])
+    gradient = gradient_latex([load("lstm"), load("gpt2"), load("bahdanau")])
     for name, document in (("whole", whole), ("gradient", gradient)):
         (tmp_path / f"{name}.tex").write_text(document, encoding="utf-8")
         ran = subprocess.run(

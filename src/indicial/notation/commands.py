@@ -277,7 +277,8 @@ class _Reader:
         sign = ANY_SIGN.get(following.text, following.text)
         if sign == ".":
             self.i += 1
-            if token.text == "\\right" and not self.opened_by_nothing(self.i - 2):
+            nothing = self.opened_by_nothing(self.i - 2) or self.goes_on()
+            if token.text == "\\right" and not nothing:
                 self.emit("sign", "null", token, token.span.to(following.span))
         elif (token.text, sign) in _EXPLICIT_BARS:
             self.i += 1
@@ -293,6 +294,15 @@ class _Reader:
             if text == "\\left" and depth == 0:
                 return self.tokens[i + 1].text == "."
         return False
+
+    def goes_on(self) -> bool:
+        r"""Whether a bracket is interrupted by the end of a line only: `\left( a \right. \\ \left. + b \right)`."""
+        idle = {"&", "{", "}", *_SPACES, *_DROPPED} - {"\\left", "\\right"}
+        texts = [t.text for t in self.tokens[self.i : self.i + 40] if t.text not in idle]
+        end = texts.index("\\\\") if "\\\\" in texts else 0
+        closed = end // 2  # further ones that are interrupted there, too
+        before, after = ["\\right", "."] * closed, ["\\left", "."] * (closed + 1)
+        return texts[:end] == before and texts[end : end + 1 + len(after)] == ["\\\\", *after]
 
     def arg(self, token: Token) -> None:
         """`\\arg\\max` is argmax."""

@@ -126,33 +126,35 @@ def _width(statement: Statement) -> float:
 
 
 def _broken(row: str, share: float, widest: float) -> Iterator[str]:
-    """A row in pieces that fit."""
+    """A row in pieces that fit; where it has to be within brackets, `\\right.` and `\\left.` go around."""
     while len(row) * share > widest:
         limit = widest / share
-        places = [place for place in _openings(row) if place <= limit]
-        if not places:
-            places = [place for place in _openings(row) if place > limit][:1]
-        if not places:
+        openings = _openings(row)
+        near = [opening for opening in openings if opening[1] <= limit]
+        if not openings:
             break
-        yield row[: places[-1]].rstrip()
-        row = f"&\\qquad {row[places[-1] :]}"
+        brackets, place = (
+            max(near, key=lambda opening: (-opening[0], opening[1])) if near else min(openings)
+        )
+        yield row[:place].rstrip() + r" \right." * brackets
+        row = "&\\qquad " + r"\left. " * brackets + row[place:]
     yield row
 
 
-def _openings(row: str) -> list[int]:
-    """Where a row may be broken: before ` + ` and ` - `, in no braces and between no \\left and \\right.
+def _openings(row: str) -> list[tuple[int, int]]:
+    """Where a row may be broken, and in how many brackets: before ` + ` and ` - `, in no braces.
 
     Not near the beginning: a piece of a few signs is no line.
     """
     found = []
-    depth = 0
+    braces = brackets = 0
     least = row.find("&") + 20
     for match in re.finditer(r"\\left\b|\\right\b|\\begin|\\end|\\[{}]|[{}]| (?=[+-] )", row):
         sign = match.group()
-        if sign in ("{", "\\left", "\\begin"):
-            depth += 1
-        elif sign in ("}", "\\right", "\\end"):
-            depth -= 1
-        elif sign == " " and depth == 0 and match.start() > least:
-            found.append(match.start() + 1)
+        if sign in ("{", "}", "\\begin", "\\end"):
+            braces += 1 if sign in ("{", "\\begin") else -1
+        elif sign in ("\\left", "\\right"):
+            brackets += 1 if sign == "\\left" else -1
+        elif sign == " " and braces == 0 and match.start() > least:
+            found.append((brackets, match.start() + 1))
     return found
