@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from small import CHOICES, small_data, small_module, small_run, small_task
 
 from indicial.tasks.task import Scores
-from indicial.training import schedule
+from indicial.training import defaults, schedule
 from indicial.training.display import summary_lines
 from indicial.training.loop import WORSE, train
 from indicial.training.run import Run
 from indicial.training.schedule import STILL, Schedule, Stretch
-from indicial.training.settings import Choices
+from indicial.training.settings import Choices, Settings
 from indicial.training.training import Step, Training
 from indicial.training.watchers import Report, Summary, Watcher
 
@@ -141,6 +141,17 @@ def test_a_machine_that_becomes_slow(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert summary.seconds == pytest.approx(80, rel=0.05)
     falling = [last.rates[step] for step in range(5, summary.step + 1)]
     assert falling == sorted(falling, reverse=True) and falling[-1] < 0.1 * falling[0]
+
+
+def test_a_few_steps_that_were_thought_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FakeTime(monkeypatch, lambda step: 2.0)
+    timed = defaults.amount(TIMED, Settings(), 12.0, 2048, 10**9, seconds=80)
+    assert timed.max_steps < 10
+    summary, _ = trained(tmp_path / "run", Last(), timed)
+    assert summary.seconds == pytest.approx(80, rel=0.1)
+    assert not any("of the time are left" in line for line in summary_lines(summary))
 
 
 def test_one_that_is_planned_anew_goes_on_bit_for_bit(

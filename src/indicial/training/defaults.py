@@ -311,7 +311,9 @@ def amount(
         seconds = 60 * (settings.minutes or MINUTES) if seconds is None else seconds
         steps = max(1, int(SHARE * seconds / (seconds_per_step or 1.0)))
         steps = min(steps, most_steps or steps)
-    mark_every = max(math.ceil(steps / LOOKS), min(10, steps))
+    # Of a few steps that the time is for, half: the first was slow, perhaps, and others are not.
+    few = steps if seconds is None else math.ceil(steps / 2)
+    mark_every = max(math.ceil(steps / LOOKS), min(10, few))
     looks = max(1, steps // (settings.eval_every or mark_every))
     # A token costs a third of what it costs in training: all looks together a tenth.
     affordable = max(2 * tokens_per_step, int(0.3 * steps * tokens_per_step / looks))

@@ -291,12 +291,14 @@ class _Course:
 
     def _summary(self, reason: str) -> Summary:
         progress, lost = self.progress, self.watchers.lost
+        most = self.choices.most_steps
+        by_data = self.training.stretch.ending or (most is not None and self.end >= most)
         return Summary(
             reason=reason,
             step=progress.step,
             of=self.end,
             seconds=progress.seconds,
-            budget=self.choices.seconds,
+            budget=self.choices.seconds if by_data else None,
             tokens=progress.tokens,
             folder=self.run.folder,
             best=self.best,

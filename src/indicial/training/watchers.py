@@ -104,7 +104,7 @@ class Summary:
     clipped: int = 0
     notes: tuple[str, ...] = field(default=())
     budget: float | None = None
-    """The seconds that there were for it."""
+    """The seconds that there were for it, if it was the data that ended it and not the time."""
     lost: str | None = None
     """Why somebody who looked on could be told no more: `Broken pipe`."""
 
