@@ -103,7 +103,9 @@ class Part:
         }
         out = [Skipped(st.span, whole[id(st)]) for st in self.statements if id(st) in whole]
         kept = self.holding([st for st in self.statements if id(st) not in whole], out)
-        return replace(kept, lost={**self.lost, **lost})
+        # A function of another section that cannot be read with this one is none that it may call.
+        borrowed = [st for st in kept.borrowed if id(st) not in reasons]
+        return replace(kept, borrowed=borrowed, lost={**self.lost, **lost})
 
     def without_displays(self, lost: Iterable[int]) -> Part:
         """The same without what stands in these displays, and without what is taken from them."""
