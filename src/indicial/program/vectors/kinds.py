@@ -103,6 +103,9 @@ class Seen:
     """It stands between double bars: `‖P‖` is no number's."""
     multiplied: bool = False
     """It stands right behind a capital: the β of `X β`, and not the λ of `λ X`."""
+    contracted: bool = False
+    """A written Σ runs over one of its places and one of another name's: the w and the x of `Σ_j w_{kj} x_j`
+    and of `Σ_i c_i x_{j+i}` are elements."""
     biases: bool = False
     """It is added to what a weight multiplies: the b of `W x + b`, in whatever type it is set."""
 
@@ -204,6 +207,8 @@ class Kinds(Leaves):
                 if is_gradient(node) and not seen.capital:
                     seen.told.add("vector")
         for side in (side for statement in self.statements for side in values_of(statement)):
+            for reduction in side.every(s.Reduction):
+                self._contracted(reduction)
             for product in side.every(s.Product):
                 self._beside(product)
             for total in side.every(s.Add):
@@ -225,6 +230,23 @@ class Kinds(Leaves):
                 for factor in s.factors(fraction.above) if len(norms) == 2 else ():
                     if factor in norms and (seen := self._seen(factor)):
                         seen.compared = True
+
+    def _contracted(self, total: s.Reduction) -> None:
+        """Notes which names a sum says all the indices of."""
+        bound = {n.base for under in total.under for n in under.every(s.Name)}
+        products = total.body.every(s.Product, s.Hadamard) if total.operator == "sum" else ()
+        for factors in (product.factors for product in products):
+            reads = [(seen, leaf) for f in factors if (seen := self._seen(f)) and (leaf := self.leaf(f))]
+            places = [
+                (seen, [{n.base for n in i.every(s.Name)} for i in leaf.use.reference.items])
+                for seen, leaf in reads
+            ]
+            there = [(seen, some) for seen, some in places if any(bound & p for p in some)]
+            weights = any(len(some) > 1 and seen.letter in "Ww" for seen, some in there)
+            slides = any(len(place) > 1 and bound & place for _, some in there for place in some)
+            if len(there) > 1 and (weights or slides):
+                for seen, _ in there:
+                    seen.contracted = True
 
     def _added(self, total: s.Add) -> None:
         products = [term.factors for term in total.terms if isinstance(term, s.Product)]
@@ -335,6 +357,8 @@ class Kinds(Leaves):
             return {COLUMN: 0, ROW: row, NUMBER: 6}
         if seen.figure and seen.capital and not (seen.bold or seen.transposed):
             return {NUMBER: 0, COLUMN: 4, ROW: 4 + row, MATRIX: 5}
+        if seen.contracted and not (seen.bold or seen.transposed):
+            return {NUMBER: 0, COLUMN: 3, ROW: 3 + row, MATRIX: 4.5}
         layers = bool(seen.positions & {"l", "ℓ"})
         apart = seen.steps or layers or seen.transposed  # the m of `\\mathbf K_m^{(l)⊤}` is a head
         if seen.bold and seen.capital and seen.most > 1 and not apart:  # an element

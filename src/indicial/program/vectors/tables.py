@@ -350,6 +350,8 @@ class Tables:
                 return self.loose(node.above)
             if isinstance(node, s.Call) and elementwise(node):
                 return min(2, self.loose(node.arguments[0]))
+            if added and (isinstance(node, s.Norm) or _is_power_of_norm(node)):
+                return 4  # `S_t + ‖g‖^2`: what a norm is added to is a number
             if isinstance(node, s.Norm | s.Reduction) or not self._has_letters(node):
                 return 0.5
             if isinstance(node, s.Product) and self._inner(node):
@@ -564,6 +566,10 @@ class Tables:
                 self.of(node.arguments[0]), lambda x: (NUMBER, 0) if x == MATRIX else None
             )
         return NOTHING
+
+
+def _is_power_of_norm(node: s.Expression) -> bool:
+    return isinstance(node, s.Power) and isinstance(s.inner(node.base), s.Norm)
 
 
 def _unlike(one: Shape, two: Shape) -> float:

@@ -31,6 +31,7 @@ from indicial.program.names.letters import WORDS, index_name, is_capital, is_let
 from indicial.program.vectors.above import bracketed
 from indicial.program.vectors.leaves import elementwise, is_element
 from indicial.program.vectors.regular import COUNTED, changed, rebuilt
+from indicial.program.vectors.shapes import dotted
 
 
 def spelt_out(statements: list[s.Statement]) -> list[s.Statement]:
@@ -154,6 +155,8 @@ def juxtaposed(statements: list[s.Statement], beside: bool = False) -> list[s.St
         if isinstance(node, s.Add):  # 1 - z_t
             terms = (t.body if isinstance(t, s.Negative) else t for t in node.terms)
             return all(isinstance(t, s.Number) or state(t) for t in terms)
+        if isinstance(node, s.Call) and elementwise(node):
+            return not any(map(_makes_number, node.walk()))
         return elementwise(node) or _step(node) in steps
 
     def change(node: s.Expression) -> s.Expression:
@@ -163,6 +166,13 @@ def juxtaposed(statements: list[s.Statement], beside: bool = False) -> list[s.St
         return new
 
     return [changed(statement, change) for statement in statements]
+
+
+def _makes_number(node: s.Node) -> bool:
+    """The `q · k_i` of `e^{q · k_i} v_i`, and norms: they weigh vectors, and are none."""
+    if not isinstance(node, s.Product) or not dotted(node):
+        return isinstance(node, s.Norm)
+    return all(isinstance(f, s.Name) and not is_capital(f.base) for f in node.factors)
 
 
 def _step(node: s.Node, shifted: bool = False) -> str:
