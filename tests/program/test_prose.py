@@ -509,3 +509,46 @@ def test_a_density_of_parameters_is_outside_also_where_p_stands_alone(tmp_path: 
         + r"$$p(\Phi) = \frac{1}{Z} \exp(-2 \mathcal{L}(\Phi)/\eta)$$"
     )
     assert "distribution of parameters" in reasons(programs(tmp_path, text))
+
+
+def test_reading_ends_where_a_function_of_another_section_is_in_doubt(tmp_path: Path) -> None:
+    """The definition is taken over by the other sections; nothing of theirs is to blame."""
+    text = r"""
+# Forward
+The input is $\mathbf{X} \in \mathbb{R}^{B \times T \times d}$.
+
+## Norm
+\begin{align}
+\mathbf{Z} &= \text{LayerNorm}(\mathbf{X} + \text{Multi}(\mathbf{X})) \\
+\mathbf{O} &= \text{LayerNorm}(\mathbf{Z} + \text{FFN}(\mathbf{Z}))
+\end{align}
+
+## Feed forward
+\begin{align} \text{FFN}(x) = \max(0, x W_1 + b_1) W_2 + b_2 \end{align}
+"""
+    found = programs(tmp_path, text)
+    assert said(found) == []
+    assert [st.target for p in found for st in p.code.statements] == ["FFN"]
+
+
+def test_a_space_in_plain_letters_is_one_under_another_heading_too(tmp_path: Path) -> None:
+    text = "# One\n$$W \\in R^{k \\times k}$$\n# Two\n$$\\mathbf{y} = W \\mathbf{x}$$\n"
+    found = programs(tmp_path, text)
+    assert [len(p.code.tensors["W"].axes) for p in found if "W" in p.code.tensors] == [2]
+
+
+AXES = {
+    r"\tilde x_j = \sum_{i=-m}^{m} C_i x_{j+i}": {"x̃": 1, "C": 1, "x": 1},
+    r"z_k^l = \sigma(\sum_j W_{kj}^l a_j^{l-1})": {"z": 2, "W": 3, "a": 2},
+    r"\mathbf o_t = \frac{Z_{t-1} \mathbf o_{t-1} + e^{\mathbf q \cdot \mathbf k_t} \mathbf v_t}{Z_t}": {
+        "o": 2, "Z": 1, "q": 1, "k": 2, "v": 2,
+    },
+    r"S_{t+1} = S_t + \Vert\nabla_\theta\mathcal{L}_t\Vert^2": {"S": 1},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("display", AXES)
+def test_what_a_sum_says_of_its_names(tmp_path: Path, display: str) -> None:
+    (program,) = [p for p in programs(tmp_path, f"$${display}$$") if p.code.statements]
+    axes = {name: len(tensor.axes) for name, tensor in program.code.tensors.items()}
+    assert axes | AXES[display] == axes

@@ -17,7 +17,7 @@ from indicial.notation import syntax as s
 from indicial.notation.vocabulary import SPACE, TOLD
 from indicial.program.names.letters import is_lone
 from indicial.program.vectors.dimensions import Dimensions
-from indicial.program.vectors.kinds import ONE, Kinds, allowed, sizes
+from indicial.program.vectors.kinds import ONE, SAID, Kinds, allowed, sizes
 from indicial.program.vectors.leaves import Leaf
 from indicial.program.vectors.matrices import draws_with_identity
 from indicial.program.vectors.shapes import COLUMN, MATRIX, NUMBER, ROW
@@ -110,7 +110,7 @@ class Declared:
         if leaf.key in self.kinds.declared or leaf.key in self.kinds.total:
             return
         word = domain.base
-        if word == "ℝ":  # said under another heading
+        if word not in SAID:  # a space, `ℝ^d` or `R^d`, that was said under another heading
             costs = allowed(sizes(domain)) or {}
             word = _WORDS[sum(next(iter(costs)))] if costs else ""
         if elsewhere:

@@ -58,7 +58,7 @@ FAR = 12.0
 
 Costs = dict[Shape, float]
 
-TOLD: dict[str, Costs] = {
+SAID: dict[str, Costs] = {
     "matrix": {MATRIX: 0, COLUMN: 4, ROW: 4, NUMBER: 6},
     "vector": {COLUMN: 0, ROW: 0.5, MATRIX: 4, NUMBER: 5},
     "state": {COLUMN: 0, ROW: 0.5, MATRIX: 2, NUMBER: 4},
@@ -236,7 +236,9 @@ class Kinds(Leaves):
         bound = {n.base for under in total.under for n in under.every(s.Name)}
         products = total.body.every(s.Product, s.Hadamard) if total.operator == "sum" else ()
         for factors in (product.factors for product in products):
-            reads = [(seen, leaf) for f in factors if (seen := self._seen(f)) and (leaf := self.leaf(f))]
+            reads = [
+                (seen, leaf) for f in factors if (seen := self._seen(f)) and (leaf := self.leaf(f))
+            ]
             places = [
                 (seen, [{n.base for n in i.every(s.Name)} for i in leaf.use.reference.items])
                 for seen, leaf in reads
@@ -346,7 +348,7 @@ class Kinds(Leaves):
         (word,) = seen.told
         weight = 0.7 if seen.keys <= self.elsewhere else 1.0
         return {
-            shape: weight * odd + min(found.get(shape, 2), 2) for shape, odd in TOLD[word].items()
+            shape: weight * odd + min(found.get(shape, 2), 2) for shape, odd in SAID[word].items()
         }
 
     def _by_letter(self, variable: str, seen: Seen, rows: bool, row: float) -> Costs:
