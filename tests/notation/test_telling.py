@@ -35,6 +35,14 @@ def said(text: str) -> dict[str, str]:
         ("With a learning rate $\\eta$ it goes down.", {"\\eta": "number"}),
         ("Here $y$ is the vector of labels.", {"y": "vector"}),
         ("Here $a$ is an entry of the matrix.", {"a": "number"}),
+        (r"a gate $g_i \in (0, 1)$ and a weight $\lambda_t \ge 0$", {"g_i": "number", r"\lambda_t": "number"}),
+        (r"labels $y_i \in \{0, 1\}$ and $n \in \mathbb{N}$", {"y_i": "number", "n": "number"}),
+        (r"a sequence of vectors $x_1, x_2, \ldots, x_T$", {"x_1": "vector"}),
+        (r"secuencia de vectores $\{v_1, v_2, ..., v_n\}$", {"v_1": "vector"}),
+        ("wobei $W$ die Matrix der Gewichte und $b$ ein Vektor ist", {}),
+        ("$W$ ist eine Matrix mit $x$ als Vektor; $U$ est la matrice de poids", {"W": "matrix", "U": "matrix"}),
+        ("权重矩阵 $W$, $h_t$ 是隐藏状态。", {"W": "matrix", "h_t": "state"}),
+        ("其中 $x$ 是词向量的维度, 向量 $c$", {"c": "vector"}),
     ],
 )  # fmt: skip
 def test_said(text: str, found: dict[str, str]) -> None:
@@ -50,6 +58,7 @@ def test_said(text: str, found: dict[str, str]) -> None:
         "Let $x$ be an input.",  # nothing that could be used
         "where $y = W x$ is a vector.",  # no name
         "The vector $z$ is a matrix.",  # two things
+        r"the one-hot $y \in \{0, 1\}^K$",  # as many numbers
     ],
 )
 def test_not_said(text: str) -> None:

@@ -47,6 +47,7 @@ NOT_READ = {
     r"\left.\frac{\partial f}{\partial x}\right|_{x=0} = 1": "",
     r"\binom{n}{k} = c": "binom",
     r"\theta^* = \arg\min_\theta L(\theta)": "",
+    r"\mathbf S_t = \arg\min_{\mathbf S_t} \|\mathbf S_t - \mathbf S_{t-1}\|^2": "best parameters",
     r"s = \sum_{i \in \mathcal{V}} x_i": "",
     r"w \not\in S = T": "",
     r"p(x) \propto e^{-x}": "proportion",
@@ -552,3 +553,16 @@ def test_what_a_sum_says_of_its_names(tmp_path: Path, display: str) -> None:
     (program,) = [p for p in programs(tmp_path, f"$${display}$$") if p.code.statements]
     axes = {name: len(tensor.axes) for name, tensor in program.code.tensors.items()}
     assert axes | AXES[display] == axes
+
+
+def test_sentences_say_what_names_are(tmp_path: Path) -> None:
+    text = r"""
+La secuencia de vectores $\{v_1, v_2, ..., v_n\}$, con un peso $g_t \in (0, 1)$. 其中 $y_t$ 是独热编码向量。
+
+$$m = \frac{1}{n} \sum_{t=1}^n g_t v_t$$
+
+$$L = - \sum_{t=1}^T \sum_{j=1}^V y_{t,j} \log p_{t,j}$$
+"""
+    found = programs(tmp_path, text)
+    axes = {n: len(t.axes) for p in found for n, t in p.code.tensors.items()}
+    assert axes == {"m": 1, "g": 1, "v": 2, "L": 0, "y": 2, "p": 2}

@@ -40,7 +40,7 @@ from indicial.notation.scanner import inputs, scan
 from indicial.notation.silences import Silences, find_silences, silenced
 from indicial.notation.source import Source, Span
 from indicial.notation.syntax import Declaration, Name
-from indicial.notation.telling import told
+from indicial.notation.telling import subject, told
 from indicial.notation.tokens import Token, tokenize, unquoted
 from indicial.notation.vocabulary import GIVEN, KEYWORDS, SPACE, TOLD
 
@@ -282,6 +282,7 @@ def _told(display: Display, tokens: list[Token]) -> list[Declaration]:
     """The tokens of `W_q, W_k`, of which a sentence says what they are, as a declaration."""
     start = tokens[0].span.start if tokens else 0
     word = Token("text", "input", Span(display.span.source, start, start))
+    tokens = subject(tokens)
     found = parse([word, *tokens], display.surface == "latex").statements if tokens else ()
     return [
         replace(statement, keyword=TOLD, domain=Name(told(display)))

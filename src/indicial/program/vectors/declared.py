@@ -115,14 +115,12 @@ class Declared:
             word = _WORDS[sum(next(iter(costs)))] if costs else ""
         if elsewhere:
             self.kinds.elsewhere.add(leaf.key)
-        rank = {"vector": 1, "matrix": 2}.get(word, 0)
-        if (
-            not elsewhere
-            and rank
-            and not leaf.use.reference.items
-            and self._has_elements(leaf, rank)
-        ):
+        rank = {"vector": 1, "state": 1, "matrix": 2}.get(word, 0)
+        written = len(leaf.use.reference.items)
+        if rank and not elsewhere and not written and self._has_elements(leaf, rank):
             self.kinds.total[leaf.key] = rank
+        elif rank and not elsewhere and written and self._most(leaf) == written + rank:
+            self.kinds.total[leaf.key] = written + rank  # "the vector $x_t$" beside `x_{t,i}`
         elif self.kinds.told.setdefault(leaf.key, word) != word:
             self.kinds.told[leaf.key] = ""  # said to be two things
 

@@ -364,7 +364,8 @@ class _Rewriting:
         for leaf, _ in self.kinds.leaves(statement):
             variable = self.kinds.variable(leaf)
             seen = self.kinds.seen.get(variable)
-            if seen is not None and (seen.told or variable in self.kinds.declared):
+            element = self.kinds.fixed(leaf) is not None  # the S_{ab} of a matrix S
+            if seen and not element and (seen.told or variable in self.kinds.declared):
                 costs = self.kinds.costs(variable, self.reading.rows)
                 strain = costs.get(self.kinds.shape_of(leaf), FAR) - min(costs.values())
                 found.append(strain if strain >= 4 else 0)
