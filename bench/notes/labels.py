@@ -146,7 +146,7 @@ _GREEK = {
 _GREEK["lambda"] = _GREEK.pop("lamda")
 _ACCENTS = {
     "hat": "\u0302", "widehat": "\u0302", "tilde": "\u0303", "widetilde": "\u0303",
-    "bar": "\u0304", "overline": "\u0304", "dot": "\u0307", "vec": "\u20d7",
+    "bar": "\u0304", "overline": "\u0304", "dot": "\u0307", "vec": "\u20d7", "cev": "\u20d6",
     "overrightarrow": "\u20d7", "overleftarrow": "\u20d6", "underline": "\u0332",
 }  # fmt: skip
 _FONTS = re.compile(

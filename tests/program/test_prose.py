@@ -52,7 +52,7 @@ NOT_READ = {
     r"w \not\in S = T": "",
     r"p(x) \propto e^{-x}": "proportion",
     r"a = \sup_x f(x)": "",
-    r"y = x \bmod 2": "",
+    r"y = x + z \bmod 2": "mod",
     r"\mu_{i,\cdot} = 0": "",
     r"p = \prod_t p(w_t \mid w_{<t})": "",
     r"y = [a \| b]": "",

@@ -118,8 +118,11 @@ class BracketGrammar(NameGrammar):
             return self.factor()
         body = self.expression()
         self.expect("}")
-        if isinstance(body, s.Name):
+        raised = isinstance(body, s.Name) and body.sup and self.at("^")  # `{W_q^n}^T`
+        if isinstance(body, s.Name) and not raised:
             return self.after_name(body, token)
+        if raised:
+            body = s.Group(body, span=self.since(token))
         loose = (
             s.Join,
             s.Comparison,
@@ -174,6 +177,8 @@ class BracketGrammar(NameGrammar):
         while self.at("&"):
             self.i += 1
             cells.append(self.expression())
+        if (self.at(".") or self.at(",")) and self.tokens[self.i + 1].kind in ("row", "end"):
+            self.i += 1
         if self.peek().kind not in ("row", "end"):
             raise self.unexpected(self.peek(), "`&`, `\\\\` or the end of the matrix")
         return cells

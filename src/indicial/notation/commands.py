@@ -79,6 +79,7 @@ _ALPHABETS = {
 _GLUED = ("ln", "log", "exp", "sin", "cos", "tanh")
 """Functions that a letter may stand right behind, in italics."""
 _SWITCHES = frozenset({"\\rm", "\\bf", "\\it", "\\tt", "\\sf", "\\sc"})
+_LARGER = _words("\\left \\big \\Big \\bigg \\Bigg \\bigl \\Bigl \\biggl \\Biggl")
 _SPACES = frozenset({"\\quad", "\\qquad"})
 _SMALL_SPACES = frozenset({"\\;", "\\:", "\\>", "\\ "})
 """Three of them in a row are as wide as a `\\quad`."""
@@ -97,6 +98,13 @@ def interpret_commands(
     `words` are runs of letters that were names before.
     """
     return _Reader(fractions(tokens) if latex else tokens, latex, words).run()
+
+
+def _beside_letters(tokens: Sequence[Token], place: int) -> bool:
+    """Whether another letter stands right before or behind the one at a place."""
+    behind = tokens[place + 1 : place + 2]
+    before = place > 0 and tokens[place - 1].kind == "letter" and not tokens[place].space
+    return before or any(t.kind == "letter" and not t.space for t in behind)
 
 
 class _Reader:
@@ -119,6 +127,9 @@ class _Reader:
             elif token.text == "}" and opened:
                 self.partner[opened.pop()] = i
 
+        # The letters that stand by themselves: those of `BN(W x + b)` do not, those of a product do.
+        lines = (i for i, token in enumerate(tokens) if latex and token.kind == "letter")
+        self.alone = {tokens[i].text for i in lines if not _beside_letters(tokens, i)}
         self.own_words = words | own_words(tokens) if latex else frozenset[str]()
 
     def run(self) -> list[Token]:
@@ -149,9 +160,10 @@ class _Reader:
         ):
             end += 1
         word = "".join(t.text for t in self.tokens[self.i - 1 : end])
-        called = end < len(self.tokens) and self.tokens[end].text == "("
+        called = self.opens_call(end)
         scripted = self.i > 1 and self.tokens[self.i - 2].text in ("_", "^")
-        if scripted or not (word in self.own_words or is_word(word, called)):
+        capitals = called and len(word) > 1 and word.isupper() and self.alone.isdisjoint(word)
+        if scripted or not (word in self.own_words or is_word(word, called) or capitals):
             glued = next((f for f in _GLUED if word.startswith(f)), "")
             if scripted or not 0 < len(word) - len(glued) < 3:
                 glued = ""
@@ -162,6 +174,12 @@ class _Reader:
             word = glued  # `lnE_i`
         self.i = end
         self.emit("word", usual_word(word), token, token.span.to(self.tokens[end - 1].span))
+
+    def opens_call(self, place: int) -> bool:
+        """Whether round brackets open there: `BN(`, `BN\\left(`, `BN\\big(`."""
+        if place < len(self.tokens) and self.tokens[place].text in _LARGER:
+            place += 1
+        return place < len(self.tokens) and self.tokens[place].text == "("
 
     def emit(self, kind: str, text: str, token: Token, span: Span | None = None) -> None:
         font = self.font if self.i <= self.font_end else token.font
@@ -252,6 +270,8 @@ class _Reader:
             self.negated(token)
         elif text == "\\%" and self.out and self.out[-1].kind == "number":
             return  # `\\frac{100\\%}{n}`: counted in hundredths
+        elif text == "\\_" and self.i < len(self.tokens) and self.tokens[self.i].text == "{":
+            self.emit("sign", "_", token)  # `h\\_{t}`, as Markdown wants it
         elif len(text) == 2 and text[1] in "%&#$_":
             self.emit("sign", text[1] if text[1] != "_" else "\\_", token)
         else:

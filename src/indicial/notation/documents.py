@@ -22,6 +22,7 @@ from indicial.notation import files
 from indicial.notation.faults import Fault
 from indicial.notation.grouping import own_words
 from indicial.notation.headings import Heading, headings
+from indicial.notation.lookahead import speaks_of_outer
 from indicial.notation.macros import Braces, Macro, Macros, definitions, expand
 from indicial.notation.markup import (
     Display,
@@ -193,12 +194,11 @@ _PLAIN = re.compile(rf"^[ \t]*(?:{'|'.join((*KEYWORDS, 'claim'))})\b|#|.\[.+\].*
 """What only the plain notation has; square brackets read the same on both surfaces."""
 
 _ELEMENTS = re.compile(r"\b(element|component|point)[- ]?wise\s+(product|multipl)", re.IGNORECASE)
-_OUTER = re.compile(r"\b(outer|tensor|kronecker)[- ]product", re.IGNORECASE)
 
 
 def _by_elements(text: str) -> bool:
     """Whether the ⊗ of a text is ⊙: it speaks of an element-wise product, and of no other."""
-    return bool(_ELEMENTS.search(text)) and not _OUTER.search(text)
+    return bool(_ELEMENTS.search(text)) and not speaks_of_outer(text)
 
 
 def _parse(document: Document) -> Iterator[tuple[Display, Parsed]]:

@@ -23,7 +23,13 @@ from typing import TypeGuard
 from indicial.notation import syntax as s
 from indicial.notation.conditions import ConditionGrammar
 from indicial.notation.faults import Refusal
-from indicial.notation.lookahead import MATRICES, holds_condition, holds_value, nesting
+from indicial.notation.lookahead import (
+    MATRICES,
+    holds_condition,
+    holds_value,
+    nesting,
+    speaks_of_outer,
+)
 from indicial.notation.names import spread
 from indicial.notation.operators import EXPECTED, without_fraction_brackets
 from indicial.notation.tokens import Token, is_sign
@@ -35,6 +41,7 @@ _PRODUCT_SIGNS = frozenset({"·", "*"})
 FUNCTION_NAMES = frozenset(FUNCTIONS) - {"σ"}
 """Functions that take the next factor when no bracket follows; a bare σ is a letter."""
 _BRACKETED_FUNCTIONS = frozenset({"tanh", "exp", "ln", "log", "cos", "sin", "sqrt"})
+_INDICATOR = s.Name("I")
 _INDEXABLE = (s.Name, s.Call, s.Index, s.Transpose, s.Reduction)
 _NO_INDICES = FUNCTION_NAMES - {"floor", "sqrt", "abs", "sign"}
 """Functions whose value is no index."""
@@ -92,7 +99,22 @@ class ExpressionParser(ConditionGrammar):
             if self.at("+"):
                 self.i += 1
             terms.append(self.term())
-        return terms[0] if len(terms) == 1 else s.Add(tuple(terms), span=self.since(start))
+        total = terms[0] if len(terms) == 1 else s.Add(tuple(terms), span=self.since(start))
+        return self.remainder(total, start) if self.at("mod") else total
+
+    def remainder(self, above: s.Expression, start: Token) -> s.Expression:
+        """`a \\bmod b` is a - b ⌊a/b⌋; of what `a + b \\bmod c` is the remainder, nobody knows."""
+        sign = self.peek()
+        self.i += 1
+        below = self.factor()
+        plain = isinstance(above, s.Name | s.Group) and not above.every(s.Reduction)
+        if self.script_depth or not plain or self.at("+") or self.at("-"):
+            raise Refusal("syntax", "it uses mod", (sign.span,), skip=True)
+        span = self.since(start)
+        part = s.Fraction(s.inner(above), s.inner(below), span=span)
+        whole = s.Call(s.Name("floor", span=sign.span), (part,), span=span)
+        less = s.Negative(s.Product((below, whole), span=span), span=span)
+        return s.Group(s.Add((above, less), span=span), span=span)
 
     def term(self) -> s.Expression:
         """`-a b`: the sign goes before the whole product."""
@@ -142,6 +164,9 @@ class ExpressionParser(ConditionGrammar):
                 below = self.signed(self.factor)
                 span = self.since(start)
                 factors = [s.Fraction(s.inner(above), s.inner(below), span=span)]
+            elif token.kind == "sign" and token.text == "⊗":
+                self.i += 1
+                factors.append(self.turned(factors[-1], self.factor(), token))
             elif self.starts_factor(token):
                 factors.append(self.factor())
             elif self.dotted(token):
@@ -150,12 +175,22 @@ class ExpressionParser(ConditionGrammar):
             else:
                 return self.build(factors, start)
 
+    def turned(self, one: s.Expression, other: s.Expression, sign: Token) -> s.Expression:
+        r"""The v^⊤ of `k \otimes v`, which is k v^⊤ for a key and a value, or if the text says so of two columns."""
+        columns = [f for f in (one, other) if isinstance(f, s.Name) and f.base.islower()]
+        pair = sorted(f.base for f in columns) == ["k", "v"]
+        outer = len(columns) == 2 and (pair or speaks_of_outer(sign.span.source.text))
+        if not outer or self.at("⊗"):
+            raise Refusal("syntax", "it uses ⊗", (sign.span,), skip=True)
+        return s.Transpose(other, span=other.span)
+
     def dotted(self, token: Token) -> bool:
         r"""Whether a full stop multiplies, `\gamma_n.x_n`: right between two factors, with no blank."""
         behind = self.tokens[self.i + 1] if self.latex and self.at(".") else token
-        return (
-            behind is not token and not (token.space or behind.space) and self.starts_factor(behind)
-        )
+        if behind is token or token.space or not self.starts_factor(behind):
+            return False
+        total = behind.kind == "sigma" or behind.text == "sum"  # `\frac{1}{N}. \sum_i x_i`
+        return total or not behind.space
 
     def no_script(self, name: s.Expression, star: Token) -> None:
         r"""`\tilde h*t = h*{t-1}`: Markdown took two `_` for emphasis, and stars are left."""
@@ -262,6 +297,8 @@ class ExpressionParser(ConditionGrammar):
         name, transposed = self.decorate(name, token)
         if self.latex and name.base == "I" and len(name.sub) == 1 and _condition(name.sub[0]):
             return self.postfix(self.indicator(name.sub, token), token)
+        if self.latex and name == _INDICATOR and holds_condition(self.tokens, self.i):
+            return self.postfix(s.Group(s.inner(self.factor()), "[", span=self.since(token)), token)
         if self.latex and name.base in FUNCTION_NAMES and (name.sup or name.sub):
             name, meant = _plain_function(name)
             if meant is not None and self.starts_factor(self.peek()):

@@ -8,8 +8,10 @@ Only what stands outside all brackets and environments counts. Each answer takes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from indicial.notation.rows import CLOSERS, CLOSING, STEP
 from indicial.notation.signs import (
@@ -24,7 +26,14 @@ from indicial.notation.tokens import Token, is_sign
 _BRACKETS = CLOSING.union(CLOSERS)
 _NESTING = ("sign", "begin", "end")
 _CONSTRAINING = frozenset({"s.t", "s.t.", "subject to"})
+_OUTER = re.compile(r"\b(outer|tensor|kronecker)[- ]product", re.IGNORECASE)
 _ARROWS = ("\\xrightarrow", "\\xleftarrow")
+
+
+@lru_cache(maxsize=8)
+def speaks_of_outer(text: str) -> bool:
+    """Whether a text says what its ⊗ is: the outer product of two vectors."""
+    return _OUTER.search(text) is not None
 
 
 def is_relation(token: Token) -> bool:
@@ -241,14 +250,40 @@ def _remark(tokens: list[Token]) -> int:
     depth = 0
     for i in range(len(tokens) - 1, 0, -1):
         depth -= nesting(tokens[i])
-        if is_relation(tokens[i]):
+        if is_relation(tokens[i]) and depth == 0:
             break
         if depth == 0:
+            told = any(map(is_relation, tokens[i:]))  # `(\text{minimum } = k)` is told in words
+            if told and tokens[i + 1].kind != "text":
+                break
             words = all(t.kind in ("text", "key") for t in tokens[i + 1 : -1])
             remark = is_sign(tokens[i], "([" if words else "(") and tokens[i - 1].kind == "quad"
             related = any(map(is_relation, tokens[:i])) and not is_relation(tokens[max(i - 2, 0)])
             return i - 1 if remark and related else len(tokens)
     return len(tokens)
+
+
+def with_spaces_told(tokens: list[Token]) -> list[Token]:
+    r"""`q = x W \quad (W \in \mathbb R^{m×n})`: what names are, said in brackets, is said behind a `where`.
+
+    What is said of many at once, `(W^\bullet \in …)`, is left out.
+    """
+    if not tokens or not is_sign(tokens[-1], ")"):
+        return tokens
+    depth, start = 0, len(tokens)
+    for start in range(len(tokens) - 1, 0, -1):
+        depth -= nesting(tokens[start])
+        if depth == 0:
+            break
+    inside, before = tokens[start + 1 : -1], tokens[:start]
+    relations = [t.text for t in inside if is_relation(t)]
+    if not before or before[-1].kind != "quad" or set(relations) != {"∈"}:
+        return tokens
+    if not is_sign(tokens[start], "(") or not any(map(is_relation, before)):
+        return tokens
+    if any(t.text == "\\bullet" for t in inside):
+        return before[:-1]
+    return [*before, replace(tokens[start], kind="key", text="where"), *inside]
 
 
 def _numbers(inner: Token, following: Token) -> bool:

@@ -100,6 +100,9 @@ class NameGrammar(Grammar):
         self.depth -= 1
         while isinstance(body, s.Group):
             body = body.body
+        if isinstance(body, s.Product) and _one_word(body):
+            letters = "".join(body.span.text.split())
+            body = s.Name(letters, span=body.span)
         if not isinstance(body, s.Name):
             raise Refusal("accent", f"`{token.text}` can only go over a name",
                           (self.since(token),))  # fmt: skip
@@ -315,6 +318,13 @@ class NameGrammar(Grammar):
         if token.kind == "command" or (token.kind == "sign" and token.text in ("(", "[", "\\{")):
             return self.factor()
         raise self.unexpected(token, "an argument" if not script else "a script")
+
+
+def _one_word(product: s.Product) -> bool:
+    """The ACF of `\\widehat{ACF}(t)`: three letters or more; `\\overline{xy}` is a mean of products."""
+    plain = all(isinstance(f, s.Name) and f.bare and len(f.base) == 1 for f in product.factors)
+    letters = product.span.text
+    return plain and len(letters) == len(product.factors) > 2 and letters.isalpha()
 
 
 def _pointing(one: s.Name, other: s.Expression, span: Span) -> s.Name:

@@ -93,9 +93,12 @@ def split_rows(tokens: Iterable[Token], latex: bool) -> tuple[list[Row], list[Fa
     """The joined rows of a text, and a fault for every bracket without its partner."""
     trimmed = (_trimmed(piece) for piece in _pieces(list(tokens), latex))
     pieces = [_examine(piece, latex) for piece in trimmed if piece]
+    closing = [False] * (len(pieces) + 1)  # whether a bracket is closed before the next equation
+    for k in range(len(pieces) - 1, -1, -1):
+        closing[k] = not pieces[k].equation and (bool(pieces[k].closed) or closing[k + 1])
     rows: list[Row] = []
-    for piece in pieces:
-        if rows and _joins(rows[-1], piece, latex):
+    for k, piece in enumerate(pieces):
+        if rows and _joins(rows[-1], piece, latex, closing[k]):
             # A piece whose own brackets are wrong is told about alone: its neighbours stay good.
             if piece.broken or (piece.closed and not rows[-1].opened):
                 rows.insert(len(rows) - 1, piece)
@@ -265,15 +268,15 @@ def _examine(tokens: list[Token], latex: bool) -> Row:
     return row
 
 
-def _joins(before: Row, piece: Row, latex: bool) -> bool:
-    """Whether the piece goes on with the row before it."""
+def _joins(before: Row, piece: Row, latex: bool, closing: bool) -> bool:
+    """Whether the piece goes on with the row before it; `closing` if it or a later one closes a bracket."""
     if before.broken or before.closed:
         return False
     first, last = piece.tokens[0], before.tokens[-1]
     declares = not latex and first.kind == "word" and first.text in (*KEYWORDS, "claim")
     if before.opened:
         if latex:
-            return (bool(piece.closed) and not piece.equation) or is_sign(first, _OPERATORS)
+            return closing or is_sign(first, _OPERATORS)
         return not declares and not piece.equation
     if is_sign(first, EQUATION_SIGNS) or is_sign(first, _OPERATORS):
         return True
@@ -337,6 +340,8 @@ def _no_slip(row: Row) -> str:
     strays = (*row.closed, *row.extra)
     if any(token.text in ("|)", "‖)") for token in strays):
         return "it is taken at a value"
+    if strays and _in_words(row, strays):
+        return "its brackets stand in words"
     pairs = [*row.wrong, *zip(row.lost, strays, strict=False)]  # the latter inside braces
     whole = len(row.lost) == len(strays)
     if pairs and whole and all(_is_interval(row.tokens, *pair) for pair in pairs):
@@ -345,6 +350,13 @@ def _no_slip(row: Row) -> str:
     if row.lost and closers == sorted(CLOSERS[token.text] for token in row.lost):
         return "its brackets and braces cross"
     return ""
+
+
+def _in_words(row: Row, strays: tuple[Token, ...]) -> bool:
+    r"""Whether all were opened in words: `\text{(the input } x)`."""
+    words = "".join(t.text for t in row.tokens if t.kind == "text")
+    opened = words.count("(") - words.count(")")
+    return len(strays) <= opened and all(token.text == ")" for token in strays)
 
 
 def _is_interval(tokens: list[Token], opener: Token, closer: Token) -> bool:

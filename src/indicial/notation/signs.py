@@ -68,7 +68,7 @@ _SHORT_WORDS = _COUNTS | frozenset(
      "det", "exp", "log", "cos", "sin", "tan", "max", "min", "std", "dim", "deg", "mod", "Pop",
      "pos", "out", "sim", "emb", "seq", "enc", "dec", "key", "val", "len",
      "RSS", "TSS", "ESS", "SSE", "SST", "SSR", "MAE", "BCE", "CCE", "NLL", "RMSE", "MAPE", "ELBO",
-     "num", "avg", "err", "acc",
+     "num", "avg", "err", "acc", "BN", "GN", "FC", "NN",
      "ref", "gen", "rel", "new", "old", "inp", "tgt", "src", "ctx", "att", "hid", "vec", "tok", "lr"}
 )  # fmt: skip
 
@@ -124,6 +124,7 @@ SIGN_COMMANDS = {
     "\\cong": "≈", "\\equiv": "=", "\\coloneqq": "=", "\\triangleq": "=", "\\leftarrow": "=",
     "\\gets": "=", "\\doteq": "=", "\\in": "∈", "\\notin": "∉", "\\sim": "~",
     "\\cdot": "·", "\\times": "·", "\\ast": "*", "\\odot": "⊙", "\\circ": "⊙", "\\circledcirc": "⊙", "\\otimes": "⊗",
+    "\\bmod": "mod", "\\mod": "mod",
     "\\top": "⊤", "\\intercal": "⊤", "\\dots": "…", "\\ldots": "…", "\\cdots": "…",
     "\\dotsc": "…", "\\dotso": "…", "\\dotsb": "…", "\\vdots": "…", "\\ddots": "…", "\\infty": "∞", "\\mid": "mid",
     "\\vert": "|", "\\|": "‖", "\\Vert": "‖", "\\lvert": "|(", "\\rvert": "|)", "\\lVert": "‖(",
@@ -162,7 +163,7 @@ NO_EQUATION = {
     "∧": "it is logic", "∨": "it is logic", "¬": "it is logic",
     "∃": "it is logic", "∴": "it is a step of a proof", "✓": "it is a step of a proof",
     "≻": "it is logic", "≺": "it is logic", "⊕": "it uses ⊕",
-    "⊗": "it uses ⊗", "∥": "it compares two distributions", "↑": "it uses an arrow", "↓": "it uses an arrow",
+    "∥": "it compares two distributions", "↑": "it uses an arrow", "↓": "it uses an arrow",
 }  # fmt: skip
 """Signs whose row is left out, with the reason that is given."""
 

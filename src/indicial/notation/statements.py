@@ -28,6 +28,7 @@ from indicial.notation.lookahead import (
     top_level,
     with_commas,
     with_separators,
+    with_spaces_told,
     without_frame,
     without_idle_spaces,
     without_number,
@@ -74,6 +75,7 @@ class RowParser:
         if self.latex:
             tokens = self.tokens = without_frame(without_number(without_words(tokens)))
             strip(tokens)
+            tokens = self.tokens = with_spaces_told(tokens)
         if all(is_sign(token, "…&") for token in tokens):
             return  # nothing, or `\\vdots` between two rows
         self.refuse_gap()
@@ -224,7 +226,7 @@ class RowParser:
         self.tokens = side_by_side(without_idle_spaces(self.tokens))
         relations = {_SPELT.get(t.text, t.text) for t in top_level(self.tokens) if is_relation(t)}
         if not relations:
-            if not self.listed(label):
+            if not self.listed(label) and not self.described():
                 self.skip("it states no equation")
         elif not relations & EQUATION_SIGNS:
             if "∈" not in relations or not self.spaces():
@@ -234,6 +236,13 @@ class RowParser:
             while not parser.done():
                 self.equation(parser, label)
                 label = ""
+
+    def described(self) -> bool:
+        r"""`W^u, W^f \quad \text{Recurrent weights}`: names, and words about them; nothing is lost with them."""
+        words = next((i for i, t in enumerate(self.tokens) if t.kind == "text"), 0)
+        named = (t.kind in _NAME_STARTS or is_sign(t, "_^{},'") for t in self.tokens[:words])
+        listed = any(is_sign(t, ",") for t in top_level(self.tokens[:words]))
+        return self.latex and listed and all(named)
 
     def listed(self, label: str) -> bool:
         """`Keys: {[1, 2], [0, 3]}`: numbers behind a word that everyone has a letter for are its values."""

@@ -43,7 +43,7 @@ def is_sign(token: Token, signs: Container[str]) -> bool:
 
 # Each alternative is a plain run without nested repetition, so matching is linear.
 _COMMON = r"""
-    (?P<blank>[ \t\r\f\v\u00a0\u2009\u200a\u200b]+)
+    (?P<blank>[ \t\r\f\v\u00a0\u2009\u200a\u200b\u3000]+)
   | (?P<row>\\\\\*?(?:\[[ ]*-?[0-9.]+[ ]*[a-z]{2}[ ]*\])?)
   | (?P<command>\\(?:[A-Za-z]+\*?|.))
   | (?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+)

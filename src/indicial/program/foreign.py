@@ -137,6 +137,8 @@ def _left(equation: s.Equation, outline: Outline) -> str:
             return _left_product(product, equation, outline)
         case s.Call() as call:
             return _left_call(call, equation, outline)
+        case s.Group(body=body) if s.is_condition(body):
+            return "it says what an indicator is"
     return ""
 
 

@@ -25,6 +25,7 @@ from indicial.program.names.letters import (
     is_lone,
     letters_bound,
 )
+from indicial.program.names.naming import activates
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 from indicial.program.vectors.kinds import GREEK_MATRICES
@@ -64,6 +65,13 @@ def _is_tensor(name: s.Name, outline: Outline) -> bool:
             plain |= {id(statement.sides[0])} if turned else set()
     uses = [n for n in s.every(outline.statements, s.Name) if n.base == name.base]
     return bool(uses) and all(id(n) in plain for n in uses)
+
+
+def _activates(name: s.Name, outline: Outline) -> bool:
+    """The ℋ of `h_t = ℋ(W x_t + b)`, which stands before such brackets alone."""
+    calls = [c for c in s.every(outline.statements, s.Call) if activates(c)]
+    known = s.ids(c.function for c in calls)
+    return all(id(n) in known for n in s.every(outline.statements, s.Name) if n.base == name.base)
 
 
 def _is_function_name(node: s.Expression) -> bool:
@@ -112,7 +120,9 @@ def notion(node: s.Node, outline: Outline) -> str:
             return "e is a name here, and may be Euler's number"
         case s.Name(base="e", sup=(s.Number("2"),)) if _only_squared(outline):
             return "e^2 may be the square of an e, or exp(2)"
-        case s.Name() if node.base in _SETS and not _is_tensor(node, outline):
+        case s.Name() if node.base in _SETS and not (
+            _is_tensor(node, outline) or _activates(node, outline)
+        ):
             return f"{node.base} is a set or a structure"
         case s.Index() | s.Call() | s.Product() if _expects(node, outline):
             return "it holds an expectation"
@@ -349,7 +359,9 @@ def _expects(node: s.Node, outline: Outline) -> bool:
     elif isinstance(node, s.Call):
         parts = (node.function,)
     expecting = any(isinstance(part, s.Name) and part.base == "E" for part in parts)
-    return expecting and not _known_e(outline) and not _embeds(node, outline)
+    if not expecting or _known_e(outline) or _embeds(node, outline):
+        return False
+    return not (isinstance(node, s.Index) and _looks_up(node, outline))
 
 
 def _embeds(node: s.Node, outline: Outline) -> bool:
@@ -358,6 +370,34 @@ def _embeds(node: s.Node, outline: Outline) -> bool:
     own = _map(node)
     products = s.every(outline.statements, s.Product)
     return own is not None and any(_map(other) not in (None, own) for other in products)
+
+
+_LOOKED_UP = frozenset("wxsyc")
+_ROWS = frozenset("ehxzvEHXZ")
+
+
+def _looks_up(node: s.Index, outline: Outline) -> bool:
+    """`\\mathbf e_i = \\mathbf E[x_i]`: the row of a table for a token, and no mean of anything.
+
+    The E is bold, or the left side is the vector of the same place. `μ_i = E[x_i]` is a mean.
+    """
+    match node.items:
+        case (s.Name(base=token, sub=(s.Name() as place,), sup=(), accents=()),) if (
+            token in _LOOKED_UP and is_lone(place)
+        ):
+            pass
+        case _:
+            return False
+    if _is_bold(node.base):
+        return True
+    lefts = [st.left for st in outline.statements if any(n is node for n in st.walk())]
+    return any(
+        isinstance(left, s.Name)
+        and left.base in _ROWS - {token}
+        and left.sub == (place,)
+        and not left.accents
+        for left in lefts
+    )
 
 
 def _map(node: s.Node) -> s.Name | None:

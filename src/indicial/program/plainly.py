@@ -24,6 +24,7 @@ from indicial.program.names.uses import BUILT_IN, PROBABILITY
 from indicial.program.sets import over_members
 from indicial.program.vectors.regular import OFTEN_VECTORS
 from indicial.program.vectors.shapes import dotted
+from indicial.program.vectors.spelling import softmax_elements
 from indicial.program.vectors.unwritten import bound_apart, reaching, summed
 
 TIME = s.Name("t")
@@ -32,7 +33,7 @@ TIME = s.Name("t")
 def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
     """A statement of prose, as it is meant; `sketch` is of all that stand with it."""
     of_members = over_members(by_steps(statement, sketch), sketch)
-    shared = without_shared(one_size(of_members, sketch), sketch)
+    shared = without_shared(one_size(softmax_elements(of_members), sketch), sketch)
     named = without_arguments(without_names(shared, sketch), sketch)
     meant = gated(stepping(discounts(exponentials(below(named), sketch))))
     return summed(bound_apart(reaching(by_number(at_time(meant)))), prose=True)

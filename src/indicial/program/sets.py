@@ -1,6 +1,7 @@
 r"""Sums over a set that has only a name → sums over all of its members.
 
 L = 1/|ℬ| Σ_{i∈ℬ} (y_i - p_i)^2       →  L = 1/B Σ_{i=1}^B (y_i - p_i)^2
+a = 1/|ℬ| Σ_{i=1}^{|ℬ|} x_i           →  a = 1/B Σ_{i=1}^B x_i
 ŷ = argmax_{k∈𝒴} p_k                  →  ŷ = argmax_k p_k
 z_u = W h_u  for all u ∈ 𝒱            →  z_u = W h_u
 
@@ -22,7 +23,10 @@ _LATIN = {script: letter for letter, script in SCRIPT_LETTERS.items()}
 
 def over_members(statement: s.Statement, sketch: Outline) -> s.Statement:
     """A statement with the one set of its text gone; `sketch` is of all that stand with it."""
-    if not isinstance(statement, s.Equation) or not statement.every(s.Comparison):
+    if not isinstance(statement, s.Equation):
+        return statement
+    statement = _by_count(statement, sketch)
+    if not statement.every(s.Comparison):
         return statement
     memberships = [c for c in s.every(sketch.statements, s.Comparison) if _is_membership(c)]
     sets = {c.operands[1] for c in memberships}
@@ -32,9 +36,7 @@ def over_members(statement: s.Statement, sketch: Outline) -> s.Statement:
     assert isinstance(members, s.Name)
     if not _only_counted(members, memberships, sketch):
         return statement
-    letter = _LATIN.get(members.base, members.base)
-    taken = letter != members.base and s.Name(letter) in s.every(sketch.statements, s.Name)
-    count = s.Name("N", sub=(s.Name(letter),)) if taken else s.Name(letter)
+    count = _count(members, sketch)
     counted = any(_counts(call, members) for call in statement.every(s.Call))
 
     def change(node: s.Expression) -> s.Expression:
@@ -54,6 +56,45 @@ def over_members(statement: s.Statement, sketch: Outline) -> s.Statement:
     if isinstance(guard, s.Comparison) and _is_membership(guard):
         guard = None
     return replace(statement.rebuild(change, keep=("guard",)), guard=guard)
+
+
+def _by_count(statement: s.Equation, sketch: Outline) -> s.Equation:
+    """`1/|ℬ| Σ_{i=1}^{|ℬ|} …`: a set that is only counted is a number."""
+    held = [_counted(call) for call in statement.every(s.Call)]
+    if not (sets := {name for name in held if name is not None}):
+        return statement
+    calls = [c for c in s.every(sketch.statements, s.Call) if _counted(c) is not None]
+    ends = [n.upper for n in s.every(sketch.statements, s.Reduction) if n.upper is not None]
+    known = s.ids([*(c.arguments[0] for c in calls), *ends])  # the bars of an end are gone
+    every = s.every(sketch.statements, s.Name)
+    counts = {
+        name: _count(name, sketch)
+        for name in sets
+        if all(id(n) in known for n in every if n.base == name.base)
+    }
+
+    def change(node: s.Expression) -> s.Expression:
+        name = _counted(node) if isinstance(node, s.Call) else node
+        if isinstance(name, s.Name) and name in counts:
+            return replace(counts[name], span=node.span)
+        return node.rebuild(change)
+
+    return statement.rebuild(change) if counts else statement
+
+
+def _counted(call: s.Call) -> s.Name | None:
+    """The ℬ of `|ℬ|`."""
+    match call:
+        case s.Call(function=s.Name(base="abs"), arguments=(s.Name(base=base) as name,)):
+            return name if not name.scripts and base in _LATIN else None
+    return None
+
+
+def _count(members: s.Name, sketch: Outline) -> s.Name:
+    """The number of members: B of ℬ, or N_B if there is another B."""
+    letter = _LATIN.get(members.base, members.base)
+    taken = letter != members.base and s.Name(letter) in s.every(sketch.statements, s.Name)
+    return s.Name("N", sub=(s.Name(letter),)) if taken else s.Name(letter)
 
 
 def _is_membership(node: s.Comparison) -> bool:

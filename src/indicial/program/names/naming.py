@@ -48,6 +48,8 @@ def activates(call: s.Call) -> bool:
     inside = call.arguments[0] if len(call.arguments) == 1 else None
     if name.base in "ahs" and inside is not None and (name.primes or isinstance(inside, s.Add)):
         return not (name.scripts or name.accents) and maps(inside)  # `a(W x + b)`, `s'(W h)`
+    if name.base == "ℋ":  # whatever the hidden layer does
+        return inside is not None and maps(inside)
     if len(call.arguments) != 1 or name.base != "σ" or not name.sub:
         return name.base in FUNCTION_LETTERS or name.base in ACTIVATIONS
     return isinstance(call.arguments[0], s.Name | s.Index) or maps(call.arguments[0])

@@ -118,7 +118,10 @@ class Uses:
             slices = of_matrices(call) and all(map(self._is_slice, call.arguments))
             return "tensor" if (indices and not slices) or known else "function"
         if reference.items and len(reference.items) in self.complete[key]:
-            return "factor"  # `m_h (i - j)`: m has its index already
+            (place,) = call.arguments  # `Σ_i α_{t-1}(i) P_{ij}`, also where a whole α_t stands
+            known = isinstance(place, s.Name) and place.bare and place.base in naming.bound
+            # `m_h (i - j)`: m has its index already
+            return "tensor" if known and not _spaced(call) else "factor"
         scalar = key in self.bare and key not in self.bracketed
         named = len(name.base) > 1 and not is_letter(name.base)
         unknown = key not in self.bare and key not in self.bracketed
@@ -273,7 +276,11 @@ def _holds_indices(node: s.Call, left: s.Call) -> bool:
 
 def _apart(call: s.Call) -> bool:
     """`λ (t - s)`: a blank, and then a distance of two indices; `a(t - s)` and `h (t-1)` are elements."""
-    place = call.function.span.end
-    blank = call.function.span.source.text[place : place + 1] == " "
     letters = {n.base for n in call.arguments[0].every(s.Name) if is_letter(n.base)}
-    return blank and isinstance(call.arguments[0], s.Add) and len(letters) > 1
+    return _spaced(call) and isinstance(call.arguments[0], s.Add) and len(letters) > 1
+
+
+def _spaced(call: s.Call) -> bool:
+    """Whether a blank stands before the brackets."""
+    place = call.function.span.end
+    return call.function.span.source.text[place : place + 1] == " "

@@ -4,6 +4,7 @@ vector u[i,D]            u is a column for each i, and D its size; u_b is a colu
 W ∈ ℝ^{m×n}              a matrix, m by n
 x ∈ ℝ^d, y = Σ_i x_i     a column, and x_i is an element of it
 the weight matrix $W$    a matrix, if nothing speaks against it
+e_t = E[x_t]             a table with a column for every token
 ε ~ N(0, σ^2 I)          whoever writes the identity draws a vector
 """
 
@@ -46,6 +47,10 @@ class Declared:
             for item in statement.items:
                 if (leaf := kinds.leaf(item)) is not None:
                     self._said(leaf, statement, item)
+        for leaf in self._names:
+            table = leaf.capital and (leaf.letter == "E" or leaf.base.font == "bold")
+            if table and leaf.key not in kinds.total and self._looked_up(leaf):
+                kinds.declared.setdefault(leaf.key, {COLUMN: 0.0, ROW: 0.5})
         if identity:
             kinds.declared["I"] = {MATRIX: 0.0}
             self._drawn_as_vectors()
@@ -166,11 +171,22 @@ class Declared:
 
     def _has_rows(self, leaf: Leaf, sizes: list[s.Expression]) -> bool:
         """`A ∈ ℝ^{L×D}` beside `A_i`: one of its L rows; but `S ∈ ℝ^{d×d}` beside `S_t` is a state."""
+        if len(sizes) == 2 and self._looked_up(leaf):
+            return True
         if len(sizes) != 2 or sizes[0] == sizes[1] or leaf.use.reference.items:
             return False
         many = isinstance(sizes[0], s.Name) and sizes[0].base in LENGTHS and sizes[0].bare
         uses = [u.use.reference.items for u in self._names if u.key == leaf.key]
         return many and bool(uses) and all(len(x) == 1 and is_lone(x[0]) for x in uses)
+
+    def _looked_up(self, leaf: Leaf) -> bool:
+        """`E[x_i]`: the row of a table for the token at i."""
+        uses = [u.use.reference.items for u in self._names if u.key == leaf.key]
+        uses = [items for items in uses if items]
+        return bool(uses) and all(
+            len(x) == 1 and isinstance(x[0], s.Name) and x[0].sub and is_lone(x[0].sub[0])
+            for x in uses
+        )
 
     def _same_stem(self, leaf: Leaf) -> set[str]:
         """`vector u[i,D]` also says what `u_b` is, where b is no index."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
@@ -49,8 +50,8 @@ def softmaxes(statements: list[s.Statement]) -> list[s.Statement]:
     """`σ(z)_i = e^{z_i} / Σ_j e^{z_j}`: σ is a softmax here; `softmax(z_i)` is its element i."""
     named: set[s.Expression] = set()
     result: list[s.Statement] = []
-    for statement in statements:
-        if isinstance(statement, s.Equation) and (found := _softmax(statement)) is not None:
+    for statement in map(softmax_elements, statements):
+        if isinstance(statement, s.Equation) and (found := _softmax(*statement.sides[:2])):
             called, element = found
             named |= {called} if called is not None else set()
             statement = replace(statement, sides=(element, *statement.sides[1:]))
@@ -65,9 +66,23 @@ def softmaxes(statements: list[s.Statement]) -> list[s.Statement]:
     return [changed(statement, change) for statement in result] if named else result
 
 
-def _softmax(equation: s.Equation) -> tuple[s.Expression | None, s.Expression] | None:
-    """The letter that a softmax is called by, and its element that an equation defines."""
-    left, right = equation.sides[:2]
+def softmax_elements(statement: s.Statement) -> s.Statement:
+    """`a_k = softmax(z_k) = e^{z_k} / Σ_c e^{z_c}`: over the k that its formula has, `softmax_k z_k`."""
+    if not isinstance(statement, s.Equation) or len(statement.sides) < 3:
+        return statement
+    sides = list(statement.sides)
+    for n, (one, other) in enumerate(pairwise(sides)):
+        if n and isinstance(one, s.Reduction) and _softmax(one, other) is not None:
+            element = s.inner(one.body)
+            assert isinstance(element, s.Name)
+            sides[n] = replace(one, under=element.sub)
+    return replace(statement, sides=tuple(sides))
+
+
+def _softmax(
+    left: s.Expression, right: s.Expression
+) -> tuple[s.Expression | None, s.Expression] | None:
+    """The letter that a softmax is called by, and its element that two sides of an equation are."""
     if not isinstance(right, s.Fraction) or not isinstance(right.below, s.Reduction):
         return None
     one, other = _exponent(right.above), _exponent(right.below.body)
@@ -95,7 +110,7 @@ def _exponent(node: s.Expression) -> s.Name | None:
     elif isinstance(node, s.Name) and node.base == "e" and len(node.sup) == 1 and not node.sub:
         inner = node.sup[0]
     inner = s.inner(inner) if inner is not None else None
-    return inner if isinstance(inner, s.Name) and not inner.sup else None
+    return inner if isinstance(inner, s.Name) else None
 
 
 def _of_all(body: s.Expression, span: Span) -> s.Expression:

@@ -183,6 +183,8 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
             _is_value(n) or isinstance(n, s.Call) or (turned and _is_greek(n))
             for n in _values(node.body)
         )
+    if isinstance(node, s.Index) and node.base == s.Name("E") and len(node.items) == 1:
+        return isinstance(node.items[0], s.Name) and bool(node.items[0].sub)  # `e_t = E[x_t]`
     if isinstance(node, s.Index):  # `W [h_{t-1}, x_t]`
         return _matrix(node.base, indexed) and side_by_side(joined_parts(node), indexed)
     if isinstance(node, s.Product):
@@ -203,7 +205,7 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
     if isinstance(node, s.Add) and s.Name("I") in map(s.unsigned, node.terms):  # `A + I`
         return "I" not in indexed and any(_matrix(t, indexed) for t in map(s.unsigned, node.terms))
     if isinstance(node, s.TupleLiteral) and node.inner:  # `⟨x, k⟩`
-        return all(isinstance(n, s.Name) for n in node.items)
+        return all(any(map(_is_value, _values(n))) for n in node.items)
     if isinstance(node, s.Norm):
         return any(_is_value(n) and _beside(n, indexed) for n in _values(node.body))
     if isinstance(node, s.Hadamard):

@@ -225,10 +225,11 @@ class Tables:
                     result = self.join(result, self.of(condition), lambda a, b: (a, 0))
                 return result
             case s.TupleLiteral(items=(one, two)) if node.inner:
-                pair = self.join(
-                    self.of(one), self.of(two), lambda a, b: (NUMBER, 0) if a == b else None
+                return self.join(
+                    self.of(one),
+                    self.of(two),
+                    lambda a, b: (NUMBER, 3 if a == NUMBER else 0) if a == b else None,
                 )
-                return self.changed(pair, lambda x: (NUMBER, 0))
             case s.Call():
                 return self._call(node)
             case (
@@ -296,10 +297,12 @@ class Tables:
         return self.best(fits) or [Entry(IMPOSSIBLE, NUMBER, {})]
 
     def _aside(self, parts: Sequence[s.Expression]) -> Table:
-        """Parts that need not fit each other, of something that is a number."""
+        """Parts that need not fit each other, of something that is a number; vectors are seldom compared."""
         result = NOTHING
         for part in parts:
-            result = self.join(self.of(part), result, lambda a, b: (NUMBER, 0))
+            result = self.join(
+                self.of(part), result, lambda a, b: (NUMBER, 0 if a == NUMBER else 3)
+            )
         return result
 
     def _same(self, parts: Sequence[s.Expression], alone: float, numbers: float = 0) -> Table:
@@ -345,6 +348,8 @@ class Tables:
             return 0
         node = s.unsigned(node)
         leaf = self.kinds.leaf(node)
+        if s.is_condition(node):
+            return 0  # `h_t [s_t ≠ 0]`: it is 1 or 0
         if leaf is None:
             if isinstance(node, s.Fraction):
                 return self.loose(node.above)
