@@ -566,3 +566,15 @@ $$L = - \sum_{t=1}^T \sum_{j=1}^V y_{t,j} \log p_{t,j}$$
     found = programs(tmp_path, text)
     axes = {n: len(t.axes) for p in found for n, t in p.code.tensors.items()}
     assert axes == {"m": 1, "g": 1, "v": 2, "L": 0, "y": 2, "p": 2}
+
+
+def test_what_is_added_to_a_matrix_is_one_unless_it_is_a_bias(tmp_path: Path) -> None:
+    text = r"""
+Let $F^{(t)} \in \mathbb{R}^{N \times K}$ and $s_t \in (0,1)$, and a table $P \in \mathbb{R}^{L_{\max} \times d}$.
+
+$$F^{(t)} = F^{(t-1)} + s_t \Delta^{(t)}$$
+
+$$\mathbf{h}_t = \mathbf{e}_t + P_t$$
+"""
+    axes = {n: len(t.axes) for p in programs(tmp_path, text) for n, t in p.code.tensors.items()}
+    assert axes | {"F": 3, "s": 1, "Δ": 3, "h": 2, "e": 2, "P": 2} == axes

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from indicial.notation import syntax as s
-from indicial.program.names.letters import is_lone
+from indicial.program.names.letters import is_capital, is_lone
 
 FREE = ("k", "m", "c", "r")
 """Letters for the place that is computed, and then for words among the others."""
@@ -90,7 +90,7 @@ def _every(item: s.Expression) -> tuple[int, int, s.Name | None]:
             pass
         case _:
             return 0, 0, None
-    whole = step.isdigit() and start.isdigit() and is_lone(letter)
+    whole = step.isdigit() and start.isdigit() and is_lone(letter) and not is_capital(letter.base)
     if not whole or not 0 <= int(start) < int(step) or int(step) < 2:
         return 0, 0, None
     return int(step), int(start), letter

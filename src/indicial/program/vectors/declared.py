@@ -175,7 +175,7 @@ class Declared:
             return True
         if len(sizes) != 2 or sizes[0] == sizes[1] or leaf.use.reference.items:
             return False
-        many = isinstance(sizes[0], s.Name) and sizes[0].base in LENGTHS and sizes[0].bare
+        many = isinstance(sizes[0], s.Name) and sizes[0].base in LENGTHS and not sizes[0].sup
         uses = [u.use.reference.items for u in self._names if u.key == leaf.key]
         return many and bool(uses) and all(len(x) == 1 and is_lone(x[0]) for x in uses)
 

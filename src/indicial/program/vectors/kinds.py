@@ -389,8 +389,8 @@ class Kinds(Leaves):
                 return {MATRIX: 0, NUMBER: 3, COLUMN: 4, ROW: 4 + row}
             if seen.letter in GROUPS:
                 return {COLUMN: 0.5, NUMBER: 0.6, MATRIX: 2, ROW: 1 + row}
-            if seen.letter == "Δ":  # a step, or one for each unit
-                return {NUMBER: 0, COLUMN: 1.8, ROW: 4}
+            if seen.letter == "Δ":  # a step, or one for each unit; the change of a matrix
+                return {NUMBER: 0, COLUMN: 1.8, ROW: 4, MATRIX: 3.5}
             if seen.capital:
                 return {MATRIX: 1, NUMBER: 1.2, COLUMN: 3, ROW: 3 + row}
             if seen.multiplied and not (seen.positions or seen.steps):

@@ -315,9 +315,14 @@ class Tables:
         weight = max(odd, self.loose(parts[0], added=True))
         for part in parts[1:]:
             here = max(odd, self.loose(part, added=True))
+            last = part
 
             def rule(
-                a: Shape, b: Shape, first: float = weight, second: float = here
+                a: Shape,
+                b: Shape,
+                first: float = weight,
+                second: float = here,
+                last: s.Expression = last,
             ) -> tuple[Shape, float] | None:
                 shape = together(a, b)
                 if shape is None:
@@ -327,8 +332,9 @@ class Tables:
                 if NUMBER in (a, b):
                     return shape, alone + (first if a == NUMBER else second)
                 row = ROW in (a, b)
-                # A bias goes with every row; a gate has the shape of what it weighs.
-                return shape, (0.3 if row == self.rows else 3) + min(alone, 1)
+                # A bias goes with every row; a gate has the shape of what it weighs, and so has a change.
+                change = b in (ROW, COLUMN) and isinstance(last, s.Product)
+                return shape, (2.5 if change else 0.3 if row == self.rows else 3) + min(alone, 1)
 
             result = self.join(result, self.of(part), rule)
             weight = max(weight, here)
