@@ -6,11 +6,12 @@ y[t,j] = D[t] o[t][j]               after: sums that steps put down, times what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from indicial.compile.native.tile import TIME, Fading, Item, Meeting, now
-from indicial.compile.native.writing.tile_values import ROW, VEC, TileValues, deeper
+from indicial.compile.native.tile import TIME, Fading, Item, Meeting, Sweep, now
+from indicial.compile.native.writing.tile_lines import ROW, SPAN_ROW, VEC, deeper
+from indicial.compile.native.writing.tile_values import TileValues
 from indicial.compile.native.writing.writer import row_major, times, total
 from indicial.compile.passes.algebra import ONE, flat, quotient
 from indicial.compile.passes.algebra import times as product
@@ -98,8 +99,18 @@ class TileAround(TileValues):
         scale = self.scale(item)
         return text if scale == ONE else f"{self.value(scale).text} * {text}"
 
-    def panel_row(self) -> str:
-        return f"(v - {self.c(self.tile.ranges[TIME][0])}) * P * V"
+    def put(self, item: Item) -> str:
+        """Where a step puts down a sum: the row of its panel."""
+        name = f"o_{self.names[item.target]}"
+        few = self.divided and len(self.tile.sweeps) == 1  # two may need all steps of each other
+        steps = "BLOCK" if few else self.c(self.tile.ranges[TIME][1], False)
+        self.want(name, f"{steps} * P * V")
+        return f"{name} + {f'{self.moment_number()} * P * V' if self.waits(item) else SPAN_ROW}"
+
+    def waits(self, item: Item) -> bool:
+        """Whether a sum of the first sweep is read by the second one, to follow from it."""
+        follow = {name for meeting in self.tile.meetings for _, name in meeting.terms}
+        return item.target in follow and item in self.tile.sweeps[0].items
 
     def is_upright(self, item: Item) -> bool:
         """Whether a step puts it down by columns: a value for each, or a sum over all of them."""
@@ -107,19 +118,14 @@ class TileAround(TileValues):
         by_columns = self.tile.vec in left or (item.kind == "sum" and self.tile.row not in left)
         return item.kind in ("sum", "low") and TIME in left and by_columns
 
-    def upright(self) -> list[Item]:
-        return [i for sweep in self.tile.sweeps for i in sweep.items if self.is_upright(i)]
+    def upright(self, sweeps: Iterable[Sweep]) -> list[Item]:
+        return [i for sweep in sweeps for i in sweep.items if self.is_upright(i)]
 
-    def zeroed(self) -> list[str]:
-        own = []
-        for item in self.upright():
-            name = f"o_{self.names[item.target]}"
-            length = f"{self.extent(TIME)} * P * V"
-            own.append(f"for (long k = 0; k < {length}; k++) {name}[k] = 0;")
-        for meeting in self.tile.meetings if self.blocks else ():
-            length = f"({self.extent(TIME)} / BLOCK + 1) * P * V"
-            own.append(f"for (long k = 0; k < {length}; k++) {self.exact(meeting)}[k] = 0;")
-        return [deeper(x, self.depth) for x in own]
+    def zero(self, items: Iterable[Item]) -> None:
+        """Panels to which rows add."""
+        for item in items:
+            self.line("for (long k = 0, v = from; k < span * P * V; k++)")
+            self.line(f"  ({self.put(item)})[k] = 0;")
 
     # ---- sums in which both sweeps meet ----
 
@@ -134,15 +140,14 @@ class TileAround(TileValues):
     def follow(self, meeting: Meeting) -> None:
         """`g[t] ḡ[t] = g[t+1] ḡ[t+1] + q[t] q̄[t] - k[t] k̄[t]`, from the panels of q̄ and k̄."""
         ahead, back = meeting.ahead, meeting.back
-        self.line("vec run[P];")
-        self.line("for (int p = 0; p < P; p++) run[p] = (vec){0};")
+        run = f"run_{self.names[meeting.item.target]}[p]"
         with self.flushed(back.direction):
-            self.line(f"const long at = {self.extent(TIME)} - 1 - s;")
+            self.line("const long at = n * block + span - 1 - s;")
             with self.block("for (int p = 0; p < P; p++)"):
                 for factor, name in meeting.terms:
-                    value = self.vector(product(factor, self.outside(self.tile.item(name))[1]))
-                    panel = f"o_{self.names[name]} + {self.panel_row()} + p * V"
-                    self.line(f"run[p] += {value} * load({panel});")
+                    item = self.tile.item(name)
+                    value = self.vector(product(factor, self.outside(item)[1]))
+                    self.line(f"{run} += {value} * load({self.put(item)} + p * V);")
                 if self.blocks:  # so that errors do not add up from block to block
                     multiples = (
                         ahead.at(ahead.scale, ahead.before, self.tile),
@@ -150,13 +155,12 @@ class TileAround(TileValues):
                     )
                     value = self.vector(product(ahead.decay, *multiples))
                     exact = f"((vec *){self.exact(meeting)})[at / BLOCK * P + p]"
-                    self.line(f"if (at > 0 && at % BLOCK == 0) run[p] = {value} * {exact};")
+                    self.line(f"if (at > 0 && at % BLOCK == 0) {run} = {value} * {exact};")
                 other = product(meeting.item.scale, meeting.other)
-                text = f"{self.vector(quotient(other, ahead.decay))} * run[p]"
+                text = f"{self.vector(quotient(other, ahead.decay))} * {run}"
                 if ahead.state not in self.tile.starts:  # there is nothing before it
                     text = f"at == 0 ? (vec){{0}} : {text}"
-                row = f"o_{self.names[meeting.item.target]} + {self.panel_row()}"
-                self.line(f"store({row} + p * V, {text});")
+                self.line(f"store({self.put(meeting.item)} + p * V, {text});")
 
     def exact(self, meeting: Meeting) -> str:
         """What the sweeps meet in, at the first step of each block."""
@@ -164,41 +168,40 @@ class TileAround(TileValues):
         steps = self.c(self.tile.ranges[TIME][1], False)
         return self.want(name, f"({steps} / BLOCK + 1) * P * V")
 
-    def flush_columns(self) -> None:
-        """What the steps put down, into the outputs."""
-        for meeting in self.tile.meetings:
-            with self.block(f"if ({self.near()})"):
-                self.follow(meeting)
-        follow = [m.item.target for m in self.tile.meetings]
-        for item in self.upright():
-            row = f"o_{self.names[item.target]} + {self.panel_row()}"
+    def flush_columns(self, items: Iterable[Item], ready: bool = False) -> None:
+        """What the steps put down, into the outputs; `ready` has its scale already."""
+        for item in items:
             into = "=" if item.target in self.tile.whole else "+="
-            near = self.near() if item.target in follow else "0"
+            carried = self.tile.coupled and self.carried(item)
+            scale = ONE if ready or carried or item.kind == "low" else self.scale(item)
             with self.flushed():
+                self.line(f"const real *row = {self.put(item)};")
                 if self.tile.vec not in item.left:
                     self.line("real sum = 0;")
                     self.line("#pragma omp simd reduction(+ : sum)")
-                    self.line(f"for (long l = 0; l < width; l++) sum += ({row})[l];")
-                    value = self.scaled(item, "sum")
-                    self.line(f"*({self.element(item)}) += {near} ? sum : {value};")
+                    self.line("for (long l = 0; l < width; l++) sum += row[l];")
+                    value = "sum" if ready else self.scaled(item, "sum")
+                    self.line(f"*({self.element(item)}) += {value};")
                     continue
-                if item.kind == "sum" and not (self.tile.coupled and self.carried(item)):
-                    scale = self.scale(item)
-                    if scale != ONE:
-                        with self.block(f"for (int p = 0; p < P && !({near}); p++)"):
-                            value = self.vector(scale)
-                            self.line(f"store({row} + p * V, load({row} + p * V) * {value});")
+                if scale != ONE:
+                    self.line("real whole[P * V] __attribute__((aligned(64)));")
+                    with self.block("for (int p = 0; p < P; p++)"):
+                        value = self.vector(scale)
+                        self.line(f"store(whole + p * V, load(row + p * V) * {value});")
                 self.line("#pragma omp simd")
                 with self.block("for (long l = 0; l < width; l++)"):
-                    self.line(f"*({self.element(item, 'l')}) {into} ({row})[l];")
+                    value = "row[l]" if scale == ONE else "whole[l]"
+                    self.line(f"*({self.element(item, 'l')}) {into} {value};")
 
     @contextmanager
     def flushed(self, direction: int = 1) -> Iterator[None]:
-        """A loop over the steps, after all tiles."""
-        self.pointers, self.heads, self.memo = {}, [], {}
-        with self.steps(direction) as inner:
+        """A loop over the steps of the panels, after all rows."""
+        self.pointers, self.heads, self.memo, folds = {}, [], {}, self.folds
+        self.folds = False  # what is read once
+        with self.span_steps(direction) as inner:
             yield
             self.lines[inner:inner] = [deeper(x, self.depth) for x in self.heads]
+        self.folds = folds
 
     def element(self, item: Item, column: str = "l") -> str:
         """The address of an output's element."""

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from indicial.compile.native.tile import TIME, Item, Sweep, Tile
 from indicial.compile.native.writing.c import CSizes
 from indicial.compile.native.writing.tile_around import TileAround
-from indicial.compile.native.writing.tile_values import ROW, VEC, deeper
+from indicial.compile.native.writing.tile_lines import ROW, VEC, deeper
 from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import Apply, Code, Read
 from indicial.program.rewrite import reached
@@ -27,9 +27,9 @@ class TileSteps(TileAround):
     ) -> None:
         super().__init__(code, tile, same, sizes, real)
         self.saved = self._saved()
-        self.blocks = self._blocks()
+        self.divided = self._divided()
 
-    def _blocks(self) -> bool:
+    def _divided(self) -> bool:
         """Whether a sweep can do some steps of all rows and then the next ones: nothing but states go on."""
         tile = self.tile
         sweeps = [i for sweep in tile.sweeps for i in sweep.items]
@@ -143,10 +143,7 @@ class TileSteps(TileAround):
             self.line(f"vec a_{self.names[item.target]}[P];")
             begin = "(vec){0}"
             if not tile.coupled:
-                begin = f"load(o_{self.names[item.target]} + {self.panel_row()} + p * V)"
-                self.want(
-                    f"o_{self.names[item.target]}", f"{self.c(tile.ranges[TIME][1], False)} * P * V"
-                )
+                begin = f"load({self.put(item)} + p * V)"
             self.unrolled(f"for (int p = 0; p < P; p++) a_{self.names[item.target]}[p] = {begin};")
         with self.row_loop():
             for item in level:
@@ -169,7 +166,7 @@ class TileSteps(TileAround):
                 )
             elif not tile.coupled:
                 self.unrolled(
-                    f"for (int p = 0; p < P; p++) store(o_{name} + {self.panel_row()} + p * V, a_{name}[p]);"
+                    f"for (int p = 0; p < P; p++) store({self.put(item)} + p * V, a_{name}[p]);"
                 )
         self.put_down(items)
 
@@ -189,10 +186,9 @@ class TileSteps(TileAround):
         for item in items:
             name = self.names[item.target]
             if self.is_upright(item) and self.tile.coupled:
-                self.want(f"o_{name}", f"{self.c(self.tile.ranges[TIME][1], False)} * P * V")
                 value = f"{name}_n[p]" if self.carried(item) else f"a_{name}[p]"
                 self.unrolled(
-                    f"for (int p = 0; p < P; p++) store(o_{name} + {self.panel_row()} + p * V, {value});"
+                    f"for (int p = 0; p < P; p++) store({self.put(item)} + p * V, {value});"
                 )
 
     def add(self, item: Item, value: str, save: bool) -> None:

@@ -10,15 +10,16 @@ rows are gathered in such panels too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
 from indicial.compile.native.routine import PARTS
 from indicial.compile.native.tile import TIME, Sweep, Tile
 from indicial.compile.native.writing.c import CSizes, declarations
+from indicial.compile.native.writing.tile_lines import NOTHING, TILE, deeper
 from indicial.compile.native.writing.tile_steps import TileSteps
-from indicial.compile.native.writing.tile_values import NOTHING, TILE, deeper
 from indicial.program.ir import Code
 
 
@@ -38,16 +39,15 @@ class _Text(TileSteps):
         self.write_fadings()
         with self.aside() as body:
             self.depth = 3 + len(tile.outer)
-            if self.saved and not tile.meetings:
-                self.over_rows(self.with_checkpoints, tile.sweeps)
-            elif self.saved:
+            if self.saved and tile.meetings:
                 with self.block(f"if ({self.near()})"):
                     self.one_by_one()
                 with self.block("else"):
-                    self.over_rows(self.with_checkpoints, tile.sweeps)
+                    self.both_at_once()
+            elif self.saved:
+                self.both_at_once()
             else:
                 self.one_by_one()
-            self.flush_columns()
         text = [f"typedef {self.real} real;", '#include "tiles.h"', ""]
         text += [f"enum {{ P = {self.vectors} }};", ""]
         self.depth = 1
@@ -72,7 +72,6 @@ class _Text(TileSteps):
             with self.block(f"for (long j = {start}; j < {end}; j++)"):
                 self.line(f"const long j0 = j * P * V, columns = {columns} - j0;")
                 self.line("const long width = columns < P * V ? columns : P * V; (void)width;")
-                self.lines += self.zeroed()
                 self.lines += [deeper(x, self.depth) for x in self.packing[False]]
                 self.lines += body
         self.depth = 0
@@ -152,15 +151,50 @@ class _Text(TileSteps):
             replace(sweep, items=tuple(i for i in sweep.items if i.target not in follow))
             for sweep in self.tile.sweeps
         ]
-        block = "BLOCK" if self.blocks else f"{length} + !{length}"
+        block = "BLOCK" if self.divided else f"{length} + !{length}"
         self.line(f"const long block = {block}, blocks = ({length} + block - 1) / block;")
+        for meeting in self.tile.meetings:
+            self.line(f"vec run_{self.names[meeting.item.target]}[P] = {{{{0}}}};")
+            exact = f"({length} / BLOCK + 1) * P * V" if self.divided else "0"
+            self.line(f"for (long k = 0; k < {exact}; k++) {self.exact(meeting)}[k] = 0;")
         for sweep in own:
             on = sweep.direction == own[0].direction
             way = "n = 0; n < blocks; n++" if on else "n = blocks - 1; n >= 0; n--"
             with self.block(f"for (long {way})"):
                 self.line(f"const long left = {length} - n * block;")
-                self.line("const long count = left < block ? left : block;")
-                self.over_rows(partial(self.in_block, sweep, on), [sweep])
+                self.line("const long span = left < block ? left : block;")
+                self.moment(
+                    own[0],
+                    "n * block" if own[0].direction > 0 else "(n * block + span - 1)",
+                    "from",
+                )
+                with self.filled(self.divided):
+                    self.zero(self.upright([sweep]))
+                    self.over_rows(partial(self.in_block, sweep, on), [sweep])
+                    self.flush_columns(self.upright([sweep]))
+                    for meeting in self.tile.meetings:
+                        if sweep.item(meeting.back.state):
+                            self.follow(meeting)
+                            self.flush_columns([meeting.item], ready=True)
+
+    def both_at_once(self) -> None:
+        """Both sweeps through some rows, where one reads the other, and then the next rows."""
+        first = self.c(self.tile.ranges[TIME][0])
+        self.line(f"const long from = {first}, span = {self.extent(TIME)}; (void)from;")
+        with self.filled(False):
+            self.zero(self.upright(self.tile.sweeps))
+            self.over_rows(self.with_checkpoints, self.tile.sweeps)
+            self.flush_columns(self.upright(self.tile.sweeps))
+
+    @contextmanager
+    def filled(self, blocks: bool) -> Iterator[None]:
+        """What is read inside are panels of `span` steps, which are filled before."""
+        known = self.panels, self.packing[False], self.blocks
+        self.panels, self.packing[False], self.blocks = {}, [], blocks
+        mark = len(self.lines)
+        yield
+        self.lines[mark:mark] = [deeper(x, self.depth) for x in self.packing[False]]
+        self.panels, self.packing[False], self.blocks = known
 
     def in_block(self, sweep: Sweep, on: bool) -> None:
         """Some steps of some rows; what the states are after them waits for the next ones."""
@@ -173,7 +207,7 @@ class _Text(TileSteps):
             with self.block("else"):
                 for name in states:
                     self.whole_tile(f"{self.names[name]}[k] = {self.waiting(name, 'n - 1')}[k];")
-        turn = "m = 0; m < count; m++" if on else "m = count - 1; m >= 0; m--"
+        turn = "m = 0; m < span; m++" if on else "m = span - 1; m >= 0; m--"
         with self.block(f"for (long {turn})"):
             self.moment(self.tile.sweeps[0], "(n * block + m)")
             self.step(sweep)
@@ -206,12 +240,11 @@ class _Text(TileSteps):
         self.want(f"m_{name}", f"{self.rows_all()} * P * V")
         self.line(f"vec *{name} = (vec *)m_{name};")
 
-    def moment(self, sweep: Sweep, step: str) -> None:
+    def moment(self, sweep: Sweep, step: str, name: str = "v") -> None:
         lower, extent = self.tile.ranges[TIME]
         first, last = self.c(lower), self.c(lower + extent - 1)
-        self.line(
-            f"const long v = {f'{first} + {step}' if sweep.direction > 0 else f'{last} - {step}'};"
-        )
+        at = f"{first} + {step}" if sweep.direction > 0 else f"{last} - {step}"
+        self.line(f"const long {name} = {at};")
 
     def begin(self, sweep: Sweep) -> None:
         """The states before the first step, and the sums that a step finds of the one before."""

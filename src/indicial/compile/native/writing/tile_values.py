@@ -9,24 +9,24 @@ over their elements, which the compiler vectorises.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from indicial.compile.native.tile import TIME, Fading, Item, Tile, places_of
-from indicial.compile.native.writing.c import CScope, CSizes, Lines
+from indicial.compile.native.tile import TIME, places_of
+from indicial.compile.native.writing.c import CScope
+from indicial.compile.native.writing.tile_lines import (
+    NOTHING,
+    ROW,
+    SPAN_ROW,
+    TILE,
+    VEC,
+    TileLines,
+    deeper,
+)
 from indicial.compile.native.writing.writer import row_major, times, total
 from indicial.compile.passes.algebra import flat
 from indicial.compile.passes.scan import Unsupported
 from indicial.program import ir
 from indicial.program.moving import moved
-from indicial.program.sizes import Size
-
-ROW, VEC = 1, 2
-TILE = 24
-"""How many vectors of one state a tile has."""
-NOTHING = "nothing"
-"""The memory of zeros that is read beyond the steps."""
-BYTES = {"float": 4, "double": 8}
 
 
 @dataclass(frozen=True)
@@ -37,76 +37,8 @@ class InC:
     kind: int
 
 
-class TileValues(Lines):
-    """The lines so far, and how an expression is written at this point of them."""
-
-    def __init__(
-        self, code: ir.Code, tile: Tile, same: frozenset[str], sizes: CSizes, real: str
-    ) -> None:
-        super().__init__()
-        self.code, self.tile, self.same, self.sizes, self.real = code, tile, same, sizes, real
-        self.arguments: list[str] = []
-        self.panels: dict[object, str] = {}
-        self.packing: dict[bool, list[str]] = {False: [], True: []}
-        self.before: list[str] = []
-        """What is found once for a member, before its columns."""
-        self.folded: dict[ir.Expression, str] = {}
-        self.folds = True
-        self.scratch: list[tuple[str, str]] = []
-        lanes = 64 // BYTES[real]
-        columns = tile.ranges[tile.vec][1].substitute(dict(sizes.fixed)).number
-        fits = columns is not None and tile.vec not in sizes.ragged
-        vectors = -(-int(columns or 0) // lanes) if fits else 4
-        self.vectors = max(1, min(2 if tile.coupled else 4, vectors))
-        self.even = fits and int(columns or 0) % (lanes * self.vectors) == 0
-        self.rows = ""
-        self.pointers: dict[str, str] = {}
-        self.heads: list[str] = []
-        self.memo: dict[ir.Expression, str] = {}
-        self.ready: dict[str, str] = {}
-        self.current = tile.sweeps[0]
-        self.states = [i for sweep in tile.sweeps for i in sweep.items if i.kind == "state"]
-        self.names = {
-            item.target: f"s{n}"
-            for n, item in enumerate(i for sweep in tile.sweeps for i in sweep.items)
-        }
-        self.blocks = False
-        self.fadings = {name: f for f in tile.fadings for name in (f.scale, f.inverse)}
-
-    def c(self, size: Size, member: bool = True) -> str:
-        return self.sizes.c(size, member)
-
-    def extent(self, role: str) -> str:
-        return self.c(self.tile.ranges[role][1])
-
-    def rows_all(self) -> str:
-        return self.c(self.tile.ranges[self.tile.row][1], False)
-
-    def want(self, name: str, length: str) -> str:
-        if all(known != name for known, _ in self.scratch):
-            self.scratch.append((name, length))
-        return name
-
-    def offset(self, read: ir.Read, item: Item) -> int:
-        """How many steps away, in the order of time, a tensor of the tile is read."""
-        place = read.places[item.left.index(TIME)]
-        if not isinstance(place, ir.Affine) or place.shift is None:
-            raise Unsupported(f"{read.tensor} is read at a step of its own")
-        return place.shift[1]
-
-    def arguments_known(self) -> list[str]:
-        """All arguments, in an order that is known before the text is: that of their names."""
-        if not self.arguments:
-            own = {i.target for sweep in self.tile.sweeps for i in sweep.items}
-            items = [i for sweep in self.tile.sweeps for i in sweep.items]
-            bodies = [body for i in items for body in (i.body, i.scale)]
-            bodies += [*self.tile.starts.values(), *(i.body for i in self.tile.finals)]
-            bodies += [f.decay for f in self.tile.fadings]
-            found = {n.tensor for b in bodies for n in b.every(ir.Read)} - own
-            self.arguments = [
-                n for n in self.code.tensors if n in found and n not in self.code.constants
-            ]
-        return self.arguments
+class TileValues(TileLines):
+    """How an expression is written at this point of the lines."""
 
     # ---- expressions ----
 
@@ -203,61 +135,35 @@ class TileValues(Lines):
 
     def fold(self, product: ir.Expression, kind: int) -> InC:
         """A product of which no factor is a part of the state: found once, for all steps."""
-        width = "P * V" if kind == VEC else self.rows_all()
+        if kind == VEC:
+            name = self.panels.get(product) or self.fold_columns(product)
+            row = self.pointer("const real *", f"{name} + {SPAN_ROW}")
+            return InC(f"load({row} + p * V)", kind)
+        width = self.rows_all()
+        at = f"{self.moment_number()} * {width}"
         if product not in self.folded:
             name = self.folded[product] = self.fresh("f")
             self.want(name, f"{self.c(self.tile.ranges[TIME][1], False)} * {width}")
-            with (
-                self.elsewhere(self.packing[False] if kind == VEC else self.before),
-                self.steps() as inner,
-            ):
-                at = f"{name} + {self.moment_number()} * {width}"
-                if kind == VEC:
-                    with self.block("for (int p = 0; p < P; p++)"):
-                        self.line(f"store({at} + p * V, {self.vector(product)});")
-                else:
-                    self.line("const long i0 = 0;")
-                    self.line("#pragma omp simd")
-                    with self.block(f"for (long r = 0; r < {width}; r++)"):
-                        self.line(f"({at})[r] = {self.value(product).text};")
+            with self.elsewhere(self.before), self.steps() as inner:
+                self.line("const long i0 = 0;")
+                self.line("#pragma omp simd")
+                with self.block(f"for (long r = 0; r < {width}; r++)"):
+                    self.line(f"({name} + {at})[r] = {self.value(product).text};")
                 self.lines[inner:inner] = [deeper(x, self.depth) for x in self.heads]
-        row = self.pointer(
-            "const real *", f"{self.folded[product]} + {self.moment_number()} * {width}"
-        )
-        return InC(f"load({row} + p * V)" if kind == VEC else f"{row}[(i0 + r)]", kind)
+        row = self.pointer("const real *", f"{self.folded[product]} + {at}")
+        return InC(f"{row}[(i0 + r)]", kind)
 
-    def moment_number(self, shift: int = 0) -> str:
-        return f"(v + {shift} - {self.c(self.tile.ranges[TIME][0])})"
-
-    @contextmanager
-    def elsewhere(self, lines: list[str]) -> Iterator[None]:
-        """Lines that are written to stand before all tiles."""
-        known = self.pointers, self.heads, self.memo, self.ready, self.folds
-        self.pointers, self.heads, self.memo, self.ready, self.folds = {}, [], {}, {}, False
-        with self.aside(1) as own:
-            yield
-        lines += own
-        self.pointers, self.heads, self.memo, self.ready, self.folds = known
-
-    @contextmanager
-    def steps(self, direction: int = 1) -> Iterator[int]:
-        """A loop over all steps; what is given is where the lines of a step begin."""
-        lower, extent = self.tile.ranges[TIME]
-        first, last = self.c(lower), self.c(lower + extent - 1)
-        with self.block(f"for (long s = 0; s < {self.extent(TIME)}; s++)"):
-            self.line(f"const long v = {f'{first} + s' if direction > 0 else f'{last} - s'};")
-            yield len(self.lines)
+    def fold_columns(self, product: ir.Expression) -> str:
+        """A panel of a product."""
+        name = self.panels[product] = self.fresh("f")
+        self.want(name, f"{self.span()} * P * V")
+        with self.elsewhere(self.packing[False]), self.span_steps() as inner:
+            with self.block("for (int p = 0; p < P; p++)"):
+                self.line(f"store({name} + {SPAN_ROW} + p * V, {self.vector(product)});")
+            self.lines[inner:inner] = [deeper(x, self.depth) for x in self.heads]
+        return name
 
     # ---- what states are multiples of ----
-
-    def fading_kind(self, fading: Fading) -> int:
-        return {self.tile.row: ROW, self.tile.vec: VEC}.get(fading.role or "", 0)
-
-    def fading_width(self, kind: int) -> str:
-        return {0: "1", ROW: self.rows_all(), VEC: "P * V"}[kind]
-
-    def fading_name(self, fading: Fading, letter: str) -> str:
-        return f"{letter}_{self.names[fading.state]}"
 
     def fading(self, node: ir.Read) -> InC:
         """The multiple of a state at a step, or its inverse."""
@@ -371,7 +277,7 @@ class TileValues(Lines):
             strides[0] = f"q{number}"
             whole = f"{self.c(axes[0].extent, False)} * q{number}"
         base = [] if node.tensor in self.same else [f"b * ({whole})"]
-        row = vec = step = ""
+        row = vec = step = late = ""
         guards: list[str] = []
         walked: tuple[int, ir.Axis] | None = None
         outer = {name: f"e{n}" for n, name in enumerate(tile.outer)}
@@ -397,7 +303,7 @@ class TileValues(Lines):
                 step, walked = stride, (shift, axis)
                 at = f"(v + {shift} - {self.c(axis.lower)})"
                 if shift or axis.range != tile.ranges[TIME]:
-                    guards.append(f"{at} >= 0 && {at} < {self.c(axis.extent)}")
+                    late = f"{at} >= 0 && {at} < {self.c(axis.extent)}"
                 continue
             if shift or axis.range != tile.ranges.get(role):
                 raise Unsupported(f"{node.tensor} is read at another element")
@@ -412,11 +318,13 @@ class TileValues(Lines):
         start = f"t{number} + {total(base)}" if base else f"t{number}"
         kind = (ROW if row else 0) | (VEC if vec else 0)
         moment = f"(v + {walked[0]} - {self.c(walked[1].lower)})" if walked else ""
+        if late and not (vec and self.blocks):  # there a panel has zeros
+            guards.append(late)
         if not vec:
             return self.scalar(start, moment, step, row, guards, kind)
-        panel = self.panel(start, step, walked[1] if walked else None, row, vec)
+        panel = self.panel(start, step, walked, row, vec)
         own = f"P * V * {self.rows}" if row else "P * V"
-        address = f"{panel} + {moment} * {own}" if step else panel
+        address = f"{panel} + {'(v - from)' if self.blocks else moment} * {own}" if step else panel
         guard = " && ".join(guards)
         pointer = self.pointer(
             "const real *", f"({guard}) ? {address} : {self.nothing()}" if guard else address
@@ -439,22 +347,22 @@ class TileValues(Lines):
             element = f"({sure} ? {element} : 0)"
         return InC(element, kind)
 
-    def pointer(self, kind: str, value: str) -> str:
-        """A value that is found once in a step."""
-        if value not in self.pointers:
-            name = self.fresh("g")
-            self.pointers[value] = name
-            self.heads.append(f"{kind}{name} = {value};")
-        return self.pointers[value]
-
-    def panel(self, start: str, step: str, axis: ir.Axis | None, row: str, vec: str) -> str:
+    def panel(
+        self, start: str, step: str, walked: tuple[int, ir.Axis] | None, row: str, vec: str
+    ) -> str:
         """A copy of what some columns read, one step after the other, zeros behind the last column."""
-        key = (start, step, row, vec)
+        shift, axis = walked if walked else (0, None)
+        key = (start, step, row, vec, shift if self.blocks else 0)
         if key in self.panels:
             return self.panels[key]
         name = self.fresh("m" if row else "u")
         self.panels[key] = name
         count, steps = (self.c(axis.extent, own) if axis else "1" for own in (False, True))
+        there = "width"
+        if axis and self.blocks:
+            first = f"from + {shift} - {self.c(axis.lower)}"
+            there = f"{first} + k >= 0 && {first} + k < {steps} ? width : 0"
+            count, steps, start = "BLOCK", "span", f"{start} + {times(f'({first})', step)}"
         rows = self.rows if row else "1"
         widest = (self.rows_all() if self.tile.coupled else str(TILE)) if row else "1"
         self.want(name, f"{count} * {widest} * P * V")
@@ -463,9 +371,9 @@ class TileValues(Lines):
         text = " + ".join(x for x in source if x)
         self.packing[bool(row)].append(
             f"for (long k = 0; k < {steps}; k++) for (long r = 0; r < {rows}; r++) {{ "
-            f"real *to = {name} + (k * {rows} + r) * P * V; "
-            f'_Pragma("omp simd") for (long l = 0; l < width; l++) to[l] = *({text}); '
-            "for (long l = width; l < P * V; l++) to[l] = 0; }"
+            f"real *to = {name} + (k * {rows} + r) * P * V; const long there = {there}; "
+            f'_Pragma("omp simd") for (long l = 0; l < there; l++) to[l] = *({text}); '
+            "for (long l = there; l < P * V; l++) to[l] = 0; }"
         )
         return name
 
@@ -497,7 +405,3 @@ def _with(node: ir.Expression, marks: dict[ir.Expression, ir.Read]) -> ir.Expres
         case ir.Apply(_, arguments):
             return replace(node, arguments=tuple(marks[a] for a in arguments))
     return node
-
-
-def deeper(line: str, depth: int) -> str:
-    return "  " * depth + line
