@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import torch
 
 from indicial import load
+from indicial.compile.native.outer import outer as outer_product
 from indicial.compile.native.projections import Outer, outer
 from indicial.program.sizes import Size
 
@@ -42,3 +44,21 @@ def test_steps_that_are_there_in_both(body: str, first: int, last: int, apart: i
 def test_lengths_that_cannot_be_compared() -> None:
     assert found("Σ_t a[t,j] c[t,k]", {"c": "S"}) is None
     assert found("Σ_t a[t,j] c[t,k]", {"a": "S"}) is None
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    ("rows", "high", "wide"),
+    [(600, 32, 64), (513, 7, 100), (256, 71, 33), (1, 600, 700), (3000, 4, 24), (40, 3, 5)],
+)
+def test_the_product_of_tall_matrices(rows: int, high: int, wide: int, dtype: torch.dtype) -> None:
+    """Blocks that are not full, stretches that are not full, rows that lie apart."""
+    torch.manual_seed(0)
+    left = torch.randn(rows, high + 3, dtype=dtype)[:, 2 : high + 2]
+    right = torch.randn(rows, wide, dtype=dtype)
+    wanted = torch.einsum("mn,mk->nk", left.double(), right.double())
+    tolerance = 1e-12 * rows if dtype == torch.float64 else 1e-6 * rows
+    room = torch.full((high + 1, wide), 7.0, dtype=dtype)
+    for found in (outer_product(left, right), outer_product(left, right, room[:high])):
+        torch.testing.assert_close(found.double(), wanted, atol=tolerance, rtol=0)
+    assert (room[high] == 7).all()

@@ -58,6 +58,9 @@ experts: list[
 ] = []
 """Who does so with the rows of all choices (`emit/dispatch.py`)."""
 
+outers: list[Callable[[Tensor, Tensor, Tensor | None], Tensor]] = []
+"""Who multiplies tall matrices faster than PyTorch does (`weight_gradient`)."""
+
 
 def attention(
     query: Tensor,
@@ -186,9 +189,11 @@ LARGE = 1 << 20
 def quickly_linears(
     x: Tensor, widths: list[int], W: Tensor, b: Tensor | None = None
 ) -> Sequence[Tensor]:
-    """`linears`, whose gradients are not copied side by side where they lie so."""
+    """`linears`, whose gradients are not copied side by side where they lie so, or need not."""
     given = [t for t in (x, W, b) if t is not None]
-    if not x.requires_grad or x.dim() < 3 or plainly(*given) or _outputs(x, W) < LARGE:
+    asked = torch.is_grad_enabled() and any(t.requires_grad for t in given)
+    large = LARGE if x.requires_grad else LARGE // 8
+    if not asked or x.dim() < 3 or plainly(*given) or _outputs(x, W) < large:
         return linears(x, widths, W, b)
     found: Sequence[Tensor] = _Linears.apply(x, W, b, widths)  # type: ignore[no-untyped-call]
     return found
@@ -206,21 +211,35 @@ class _Linears(torch.autograd.Function):
     ) -> Sequence[Tensor]:
         ctx.save_for_backward(x, W, b)
         ctx.widths = widths
-        return torch.split(F.linear(x, W, b), widths, -1)
+        return tuple(linears(x, widths, W, b))
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
         x, W, b = ctx.saved_tensors
         if torch.is_grad_enabled():
             return again(ctx, lambda x, W, b: linears(x, ctx.widths, W, b), (x, W, b), *slopes)
-        whole = side_by_side(slopes).flatten(0, -2)
         to_x, to_weights, to_bias, _ = ctx.needs_input_grad
+        if not to_x:  # they were apart, and may stay so
+            parts = [slope.flatten(0, -2) for slope in slopes]
+            to_W = W.new_empty(W.shape) if to_weights else None
+            if to_W is not None:
+                for part, own in zip(parts, torch.split(to_W, ctx.widths), strict=True):
+                    weight_gradient(part, x.flatten(0, -2), own)
+            return None, to_W, torch.cat([p.sum(0) for p in parts]) if to_bias else None, None
+        whole = side_by_side(slopes).flatten(0, -2)
         return (
-            (whole @ W).view_as(x) if to_x else None,
-            whole.mT @ x.flatten(0, -2) if to_weights else None,
+            (whole @ W).view_as(x),
+            weight_gradient(whole, x.flatten(0, -2)) if to_weights else None,
             whole.sum(0) if to_bias else None,
             None,
         )
+
+
+def weight_gradient(slopes: Tensor, x: Tensor, into: Tensor | None = None) -> Tensor:
+    """`slopes.mT @ x`, summed over members and steps, as a new tensor or in the memory of one."""
+    for outer in outers:
+        return outer(slopes, x, into)
+    return torch.mm(slopes.mT, x, out=into)
 
 
 def side_by_side(parts: Sequence[Tensor]) -> Tensor:
@@ -275,9 +294,9 @@ class _ReluNetwork(torch.autograd.Function):
         torch.ops.aten.threshold_backward.grad_input(inner, rows, 0, grad_input=inner)
         return (
             (inner @ W).view_as(x) if to_x else None,
-            inner.mT @ x.flatten(0, -2) if to_W else None,
+            weight_gradient(inner, x.flatten(0, -2)) if to_W else None,
             inner.sum(0) if to_b else None,
-            slope.mT @ rows if to_U else None,
+            weight_gradient(slope, rows) if to_U else None,
             slope.sum(0) if to_c else None,
         )
 

@@ -40,7 +40,14 @@ def _experts(*given: Any) -> torch.Tensor | None:
     return by_kernels(*given)
 
 
+def _outer(*given: Any) -> torch.Tensor:
+    from indicial.compile.native.outer import outer
+
+    return outer(*given)
+
+
 running.kernels.append(_attention)
+running.outers.append(_outer)
 running.experts.append(_experts)
 
 

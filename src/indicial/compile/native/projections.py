@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from indicial.compile.native.outer import outer as outer_product
 from indicial.compile.passes.algebra import ONE
 from indicial.compile.passes.forms import Product, form, own
 from indicial.program.ir import Affine, Apply, Axis, Code, Index, Read, Statement, index_at
@@ -258,7 +259,7 @@ class Outer:
     def _shifted(late: torch.Tensor, early: torch.Tensor, by: int) -> torch.Tensor:
         """`Σ late[:, by:] early[:, :-by]`"""
         rows = late.shape[0] * late.shape[1]
-        product = late.flatten(0, 1)[by:].T @ early.flatten(0, 1)[: rows - by]
+        product = outer_product(late.flatten(0, 1)[by:], early.flatten(0, 1)[: rows - by])
         if by and late.shape[0] > 1:
             heads = late[1:, :by].reshape(-1, late.shape[2])
             tails = early[:-1, -by:].reshape(-1, early.shape[2])

@@ -29,7 +29,8 @@ import torch
 
 from indicial.compile.emit.running import Source
 from indicial.compile.ground.stored import Packed, stored
-from indicial.compile.native import shared, toolchain
+from indicial.compile.native import outer, shared, toolchain
+from indicial.compile.native.outer import REALS as REALS
 from indicial.compile.native.projections import Gathered, Outer, Outers, Projection, Values
 from indicial.compile.schedule.plan import Loop
 from indicial.program.ir import Code
@@ -37,8 +38,6 @@ from indicial.program.sizes import Size
 
 PARTS = "°parts"
 """The size that says into how many parts the columns of a member are divided."""
-
-REALS = {torch.float32: "float", torch.float64: "double"}
 
 
 class CallStruct(ctypes.Structure):
@@ -418,6 +417,8 @@ class Routine:
         """Have the kernels compiled in the background, as far as the sizes are known."""
         known = sizes.keys() >= {name for name in self.fixed if name not in ragged}
         if known and dtype in REALS:
+            if any(isinstance(part, Outer | Outers) for part in self.parts):
+                outer.start(REALS[dtype])
             for part in self.parts if self.inside is None else self.inside.parts:
                 if isinstance(part, Built):
                     part.kernel(dtype, sizes, ragged, self.fixed).start()

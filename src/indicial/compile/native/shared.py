@@ -25,8 +25,7 @@ takes any strides; MKL takes twice as long for them. Packing costs about as much
 With the core to itself it does 175 GFlop/s in float from 8 rows on, 65 with one row (the weights in
 the second cache: 130 GB/s).
 
-Outside of loops, where nothing is used twice (the gradient of a weight, summed over all steps),
-PyTorch multiplies.
+Outside of loops PyTorch multiplies, but for gradients of weights, summed over all steps (`outer.py`).
 
 The threads that PyTorch already has, for C kernels.
 
