@@ -1,6 +1,5 @@
 r"""Slips of copying: one letter of several that was not changed with the others.
 
-exp(f(h_i, h_j, e_{ij})) / Σ_k exp(f(h_i, h_j, e_{ik}))     h_k is meant below
 \hat v_k = v_t / (1 - β^k)                                  v_k is meant: the display has no other t
 Σ_i (-y_i \log p_i - (1 - y_1) \log(1 - p_i))               y_i is meant
 o_t = \tanh(c_t) ⊙ o_t                                      o_t is given by itself
@@ -17,7 +16,7 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
-from indicial.program.checks.one_sided import binders
+from indicial.program.checks.indices import runner
 from indicial.program.names.letters import COUNTING, is_lone, shifted
 
 CODES = frozenset({"half-copied", "other-step", "numbered-once", "by-itself", "outside-its-sum"})
@@ -30,72 +29,8 @@ def copied(equation: s.Equation) -> Iterator[Fault]:
     """The letters of an equation that were not changed with the others."""
     if equation.draws or equation.every(s.Dots) or any("≈" in sign for sign in equation.relations):
         return
-    for rule in (_half_copied, _numbered_once, _by_itself, _outside_its_sum, _same_state):
+    for rule in (_numbered_once, _by_itself, _outside_its_sum, _same_state):
         yield from rule(equation)
-
-
-def _runner(total: s.Reduction) -> s.Name | None:
-    """The letter that a sum runs over, if it is one."""
-    letters = binders(total)
-    return letters[0] if len(letters) == len(total.under) == 1 else None
-
-
-def _renamed(node: s.Expression, old: str, new: str) -> s.Expression:
-    """`e_{ij}` → `e_{ik}`; letters that stand side by side are indices one by one."""
-
-    def change(inner: s.Expression) -> s.Expression:
-        if not isinstance(inner, s.Name):
-            return inner.rebuild(change)
-        sub, sup = (tuple(map(change, scripts)) for scripts in (inner.sub, inner.sup))
-        base = inner.base
-        if base == old or (len(base) < 4 and old in base and set(base) <= COUNTING):
-            base = base.replace(old, new)
-        return replace(inner, base=base, sub=sub, sup=sup)
-
-    return change(node)
-
-
-def _half_copied(equation: s.Equation) -> Iterator[Fault]:
-    """A share of a sum whose terms are those above it, but for a letter that was left as it was."""
-    for fraction in equation.every(s.Fraction):
-        total = s.inner(fraction.below)
-        if not isinstance(total, s.Reduction) or total.operator != "sum":
-            continue
-        new = _runner(total)
-        above, below = s.inner(fraction.above), s.inner(total.body)
-        if new is None or above.__class__ is not below.__class__:
-            continue
-        # The t of `α_t = exp(h_t^⊤ W h_t) / Σ_i exp(h_t^⊤ W h_i)` may be that of a query.
-        numbering = {c for i in _scripts(equation.left) for n in i.every(s.Name) for c in n.base}
-        shared = {c for n in above.every(s.Name) for c in n.base} & numbering & COUNTING
-        for old in shared - {new.base} if len(numbering) > 1 else ():
-            wanted = _renamed(above, old, new.base)
-            if wanted == below or below == above:
-                continue
-            pairs = list(zip(wanted.every(s.Name), below.every(s.Name), strict=False))
-            same_length = len(wanted.every(s.Name)) == len(below.every(s.Name))
-            wrong = [(a, b) for a, b in pairs if a != b and a.base == b.base and a.scripts]
-            if not same_length or len(wrong) != 1:
-                continue
-            meant, found = wrong[0]
-            if _renamed(found, old, new.base) == meant and _swapped(below, found, meant) == wanted:
-                text = f"{unicode(found)} does not change with the {new.base} of this sum"
-                hint = f"all else that has {old} above has {new.base} here: {unicode(meant)}?"
-                yield warned("half-copied", text, found.span, fraction.above.span, hint=hint)
-
-
-def _scripts(left: s.Expression) -> tuple[s.Expression, ...]:
-    """What numbers the left side: the i and j of `α_{ij}` and `α_i(j)`."""
-    head = s.head(left)
-    inside = left.arguments if isinstance(left, s.Call) else ()
-    return (*(head.scripts if isinstance(head, s.Name) else ()), *inside)
-
-
-def _swapped(node: s.Expression, old: s.Name, new: s.Name) -> s.Expression:
-    def change(inner: s.Expression) -> s.Expression:
-        return new if inner is old else inner.rebuild(change)
-
-    return change(node)
 
 
 def other_steps(rows: Sequence[s.Equation]) -> Iterator[Fault]:
@@ -126,7 +61,7 @@ def other_steps(rows: Sequence[s.Equation]) -> Iterator[Fault]:
 def _numbered_once(equation: s.Equation) -> Iterator[Fault]:
     """`Σ_i (y_i … + (1 - y_1) …)`: inside a sum over i, one name of several has a number in its place."""
     for total in equation.every(s.Reduction):
-        letter = _runner(total) if total.operator == "sum" else None
+        letter = runner(total) if total.operator == "sum" else None
         if letter is None or letter.base not in COUNTING:
             continue
         names = [n for n in total.body.every(s.Name) if len(n.sub) == 1 and not n.sup]
@@ -165,7 +100,7 @@ def _outside_its_sum(equation: s.Equation) -> Iterator[Fault]:
         first, last = product.factors[0], s.inner(product.factors[-1])
         if not isinstance(first, s.Fraction) or not isinstance(last, s.Reduction):
             continue
-        letter = _runner(last) if last.operator == "sum" else None
+        letter = runner(last) if last.operator == "sum" else None
         if letter is None or last.upper is None:
             continue
         below = s.inner(first.below)
@@ -188,7 +123,7 @@ def _same_state(equation: s.Equation) -> Iterator[Fault]:
         return
     (state,) = left.arguments
     for total in equation.every(s.Reduction):
-        letter = _runner(total) if total.operator in ("sum", "max") else None
+        letter = runner(total) if total.operator in ("sum", "max") else None
         if letter is None or not isinstance(state, s.Name) or letter == state:
             continue
         for call in total.body.every(s.Call):

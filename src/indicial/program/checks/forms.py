@@ -42,6 +42,12 @@ class Shape:
         """It and all that it is made of."""
         return (self, *(piece for part in self.parts for piece in part.pieces))
 
+    @cached_property
+    def signs(self) -> frozenset[tuple[str, str]]:
+        """What it is made of besides names: what lacks some of it cannot fit."""
+        own = () if self.kind in ("name", "number") else ((self.kind, self.word),)
+        return frozenset(own).union(*(part.signs for part in self.parts))
+
 
 @kept
 def shape(node: s.Expression) -> Shape:

@@ -3,7 +3,6 @@ r"""Indices that do not fit the equation that they stand in.
 z^{(l)} = \sum_j w_{ji} a_j + b_i                   i stands on the right only
 G_{ijn} = \sum_{m,n} K_{mn} F_{i+m,j+n}             the n of the left side is summed
 L = -\sum_i y_i \log p_i + (1-y_i) \log(1-p_i)      the sum ends before the plus
-H_t = \sum_{i=1}^t \frac{1}{t}                      the sum runs over i, its body has no i
 h_t = f_t \odot c^{(-1)}                            t is missing before -1
 x_{t+1} = x_t - \eta \nabla f(x, \xi_t)             x lacks its t
 """
@@ -20,7 +19,7 @@ from indicial.notation.vocabulary import FUNCTIONS
 from indicial.program.names.letters import COUNTING, index_name, is_capital, shifted
 
 CODES = frozenset(
-    {"right-only", "left-summed", "summed-again", "sum-end", "idle-sum", "lost-letter", "lost-time",
+    {"right-only", "left-summed", "summed-again", "sum-end", "lost-letter", "lost-time",
      "bound-twice", "exchanged", "backwards", "no-transpose", "halved"}
 )  # fmt: skip
 
@@ -35,7 +34,6 @@ def one_sided(equation: s.Equation) -> Iterator[Fault]:
         _left_summed,
         _summed_again,
         _sum_end,
-        _idle_sum,
         _lost_letter,
         _lost_time,
         _bound_twice,
@@ -81,7 +79,10 @@ def binders(reduction: s.Reduction) -> list[s.Name]:
 
 
 def bound(node: s.Node) -> set[str]:
-    return {b.base for r in node.every(s.Reduction) for b in binders(r)}
+    """The letters that something runs over: a sum, or the k of `Concat_{k=1}^K`."""
+    below = (i for name in node.every(s.Name) for i in name.sub if isinstance(i, s.Comparison))
+    compared = {n.base for i in below for n in i.operands[0].every(s.Name)}
+    return compared | {b.base for r in node.every(s.Reduction) for b in binders(r)}
 
 
 def sums(node: s.Node) -> list[s.Reduction]:
@@ -215,32 +216,6 @@ def _sum_end(equation: s.Equation) -> Iterator[Fault]:
 
 def _around(equation: s.Equation, node: s.Node) -> list[s.Reduction]:
     return [r for r in equation.every(s.Reduction) if any(n is node for n in r.body.walk())]
-
-
-def _idle_sum(equation: s.Equation) -> Iterator[Fault]:
-    """`H_t = Σ_{i=1}^t 1/t`: all terms are the same, and have the end of the sum in the place of its letter."""
-    if len(equation.sides) != 2 or equation.guard is not None:
-        return
-    reduction = s.inner(equation.sides[1])
-    if (
-        not isinstance(reduction, s.Reduction)
-        or reduction.operator != "sum"
-        or reduction.upper is None
-    ):
-        return
-    end, found = s.inner(reduction.upper), [b for b in binders(reduction) if b.bare]
-    if not isinstance(end, s.Name) or not end.bare or len(found) != 1:
-        return
-    inside = list(reduction.body.every(s.Name))
-    if end.base in letters(equation.sides[0]) and [n.base for n in inside] == [end.base]:
-        text = f"all terms of this sum are the same: it runs over {found[0].base}, and its body has {end.base}"
-        yield warned(
-            "idle-sum",
-            text,
-            inside[0].span,
-            equation.sides[0].span,
-            hint=f"is {found[0].base} meant?",
-        )
 
 
 def _lost_letter(equation: s.Equation) -> Iterator[Fault]:

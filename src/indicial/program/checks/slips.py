@@ -25,15 +25,14 @@ from itertools import pairwise
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
-from indicial.program.checks import copied, one_sided, usual, written_names
+from indicial.program.checks import copied, indices, one_sided, usual, written_names
 from indicial.program.checks.written_names import Heading, misnamed
-from indicial.program.lowering.reductions import spoken
 from indicial.program.names.letters import index_name, is_capital, is_letter
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 
 CODES = frozenset(
     {"left-only", "no-argument", "lost-power", "unbound-condition", "other-letter", "swapped-left", "lost-brace",
-     "free-letter", usual.CODE, *copied.CODES, *one_sided.CODES, *written_names.CODES}
+     "free-letter", usual.CODE, *copied.CODES, *indices.CODES, *one_sided.CODES, *written_names.CODES}
 )  # fmt: skip
 """What is said here is certain; of a sum, more is known where it is read."""
 
@@ -45,27 +44,12 @@ def slips(display: Sequence[s.Statement], section: Heading) -> list[Fault]:
     found += usual.wrong_sides(rows, section.equations)
     found += one_sided.unpaired(rows, section.examples)
     found += copied.other_steps(rows)
+    found += indices.lost_steps(rows)
+    found += indices.lost_indices(rows, section.by_stem)
     return [*found, *misnamed(display, section)]
 
 
 # ---------------------------------------------------------------------- sums
-
-
-def _idle_sums(equation: s.Equation) -> Iterator[Fault]:
-    """`Σ_j (ĝ_i - g)`: something there has an index, but nothing the one that is summed."""
-    for node in equation.every(s.Reduction):
-        if node.operator not in ("sum", "prod") or _vague(node.body):
-            continue
-        binders = [b for under in node.under if (b := _binder(under)) is not None]
-        for binder in binders:
-            if len(binders) == len(node.under) and not _mentions(node.body, binder):
-                if any(_mentions(u, binder) for u in node.under if _binder(u) != binder):
-                    continue
-                if any(_lettered(n) for n in node.body.every(s.Name)):
-                    letter = unicode(binder)
-                    text = f"the {spoken(node)} runs over {letter}, which does not occur in it"
-                    hint = "is an index missing in the body?"
-                    yield warned("sum-index", text, binder.span, node.body.span, hint=hint)
 
 
 def _binder(under: s.Expression) -> s.Name | None:
@@ -357,6 +341,6 @@ def _index_letters(name: s.Name) -> list[str]:
 
 _RULES = (
     _swapped_lefts, _lost_braces,
-    _idle_sums, usual.unusual, one_sided.one_sided, copied.copied, _left_only, _no_argument,
+    indices.discipline, usual.unusual, one_sided.one_sided, copied.copied, _left_only, _no_argument,
     _lost_powers, _lost_squares, _conditions, _terms, _free_letters,
 )  # fmt: skip

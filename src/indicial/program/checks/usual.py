@@ -6,150 +6,77 @@ r"""Well-known formulas that differ from their usual form in one place.
     m_t = \beta_1 m_{t-1} + (1 - \beta_2) g_t          the weights do not add up to 1
     \|y - Xw\|^2 - \lambda\|w\|^2                      the penalty is subtracted
 
-A form is listed as the slip has it, so that no variant of the usual one is taken for it.
+`formulas.py` has the formulas, and what becomes of each by a slip; here are the rules that no pattern shows.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
-from indicial.notation.printers import name_key, unicode
+from indicial.notation.printers import unicode
+from indicial.program.checks.formulas import LOSS, Wrong, all_wrong
 from indicial.program.checks.forms import Bound, Shape, fits, pattern, shape
 from indicial.program.names.letters import shifted
 
 CODE = "usual-form"
 
 
-@dataclass(frozen=True)
-class Form:
-    """What is written by a slip, and what is said of it."""
-
-    wrong: str
-    text: str
-    hint: str
-    left: str = ""
-    """What the left side has to be called, if it matters."""
-    whole: bool = False
-    """The form is all of a side, and not a piece of it."""
-    when: Callable[[Bound], bool] = lambda bound: True
-
-
-def _matrices(*letters: str) -> Callable[[Bound], bool]:
-    """Whether these are matrices without any index: Q, `Q_h`, `\\mathbf Q`, but no `q_i`."""
-    return lambda bound: all(bound[x].word[:1].isupper() for x in letters)
-
-
-def _words(**words: str) -> Callable[[Bound], bool]:
-    """Whether names are called so: m̂ and v̂, μ and σ."""
-    return lambda bound: all(
-        isinstance(node := bound[letter].node, s.Name)
-        and name_key(replace(node, sub=(), sup=())) == word
-        for letter, word in words.items()
-    )
-
-
-def _behind(row: Shape, column: Shape) -> bool:
-    """Whether a vector stands behind another: small letters with an index."""
-    small = all(x.word[:1].islower() and x.parts for x in (row, column))
-    return small and row.node.span.end < column.node.span.start
-
-
-LOSS = r"(?i)(b?ce|nll|.*loss|.*entropy|h|j|cost)$"
-GROWS = "this density grows with the distance from its mean"
-POSITIVE = (
-    r"Y \log P", r"\sum_i Y \log P", r"N \sum_i Y \log P", r"\sum_i \sum_j Y \log P", r"N \sum_i \sum_j Y \log P",
-    r"Y \log P + (1 - Y) \log(1 - P)", r"\sum_i (Y \log P + (1 - Y) \log(1 - P))",
-    r"N \sum_i (Y \log P + (1 - Y) \log(1 - P))",
-)  # fmt: skip
-
-FORMS = (
-    Form(r"\frac{\exp(x_i)}{\sum_j x_j}", "the numerator of this softmax has an exponential, its denominator has none",
-         "is an exponential missing in the sum?"),
-    Form(r"\frac{x_i}{\sum_j \exp(x_j)}", "the denominator of this softmax has an exponential, its numerator has none",
-         "is an exponential missing in the numerator?"),
-    Form(r"\mathrm{softmax}(\exp(A))", "a softmax takes the exponential itself; here it is taken twice",
-         "leave out one of them"),
-    Form(r"\frac{\mathrm{softmax}(A)}{v}", "the attention weights are divided by the values here",
-         "weights are multiplied by values", when=lambda bound: bound["v"].word == "V"),
-    Form(r"\mathrm{softmax}(\frac{q k}{A}) V", "the second matrix of the scores lacks its transpose",
-         "is its transpose meant?", when=_matrices("q", "k")),
-    Form(r"\mathrm{softmax}(q k) V", "the second matrix of the scores lacks its transpose",
-         "is its transpose meant?", when=_matrices("q", "k")),
-    Form(r"\frac{\mathrm{softmax}(q k^\top)}{\sqrt{d}}", "the root divides the weights here, and not the scores",
-         "is it meant inside the softmax?"),
-    Form(r"\sigma(x) = \frac{1}{1 + \exp(x)}", "this is the sigmoid of the argument with the other sign",
-         "is a minus missing in the exponent?"),
-    Form(r"\sigma(x) = \frac{\exp(-x)}{1 + \exp(-x)}", "this is the sigmoid of the argument with the other sign",
-         "is a minus too much in the numerator?"),
-    Form(r"A x^\top (1 - y^2)", "a column stands to the right of a row here", "is ⊙ or a diagonal matrix meant?",
-         when=lambda bound: _behind(bound["x"], bound["y"])),
-    Form(r"\sigma'(x) = \sigma(x) (1 + \sigma(x))", "the derivative of the sigmoid has a minus here",
-         "is 1 - σ(x) meant?"),
-    Form(r"\tanh'(x) = 1 - \tanh(x)", "the derivative of tanh has a square here", "is tanh(x)^2 meant?"),
-    Form(r"\frac{N}{M} \sum_i (x_i - m)", "this mean of differences lacks its square", "is a square missing?",
-         left=r"(?i)(R?MSE|Var|σ\^?2|s\^?2).*"),
-    Form(r"\frac{m}{v + e}", "an average of gradients is divided by that of their squares, and not by its root",
-         "is a square root missing?", when=_words(m="m̂", v="v̂")),
-    Form(r"\frac{x - m}{s^2 + e}", "what is less its mean is divided by the variance, and not by its root",
-         "is a square root missing?", when=_words(m="μ", s="σ")),
-    *(Form(rf"\exp(\frac{{1}}{{2}} (x - m)^\top {matrix}^{{-1}} (x - m))", GROWS,
-           "is a minus missing in the exponent?") for matrix in (r"\Sigma", "S", "A", "C", "K")),
-    Form(r"\exp(\frac{(x - m)^2}{2 s^2})", GROWS,
-         "is a minus missing in the exponent?"),
-    Form(r"\exp(\frac{\|x - y\|^2}{A})", "this grows with the distance", "is a minus missing in the exponent?"),
-    Form(r"\mathrm{softmax}(\frac{q k^\top}{d}) V", "the scores are divided by a size here, and not by its root",
-         "is a square root missing?", when=lambda bound: bound["d"].word.startswith("d")),
-    Form(r"= (1 - z) a + (1 - z) b", "the two weights of this mean do not add up to 1",
-         "is one of them meant without 1 - ?"),
-    Form(r"\frac{a b}{\|a\| + \|b\|}", "the lengths are added here: a cosine has their product",
-         "is the product of the lengths meant?"),
-    *(Form(f"= {form}", "this loss lacks its minus: logarithms of probabilities are negative", "is a minus missing?",
-           left=LOSS) for form in POSITIVE),
-    Form(r"= \exp(N \sum_i \log P)", "this perplexity lacks its minus: logarithms of probabilities are negative",
-         "is a minus missing in the exponent?", left=r"(?i)(pp|ppl|perplexity)$"),
-)  # fmt: skip
-
-
 def unusual(equation: s.Equation) -> Iterator[Fault]:
     """The places where an equation differs from what it is usually."""
     sides = [shape(side) for side in equation.sides]
-    for form in FORMS:
-        yield from _told(form, sides)
-    for rule in (_averages, _penalties, _densities, _corrections, _feed_forward):
+    yield from _wrong_forms(sides)
+    for rule in (_averages, _penalties, _densities, _corrections, _feed_forward, _inverted, _largest, _other_letter):
         yield from rule(equation)
 
 
-def _told(form: Form, sides: Sequence[Shape]) -> Iterator[Fault]:
-    if form.left and (len(sides) < 2 or not re.match(form.left, _called(sides[0]))):
+@cache
+def _by_root() -> Mapping[tuple[str, str], Sequence[Wrong]]:
+    """What is written by slips, by the outermost sign."""
+    found: dict[tuple[str, str], list[Wrong]] = {}
+    for wrong in all_wrong():
+        found.setdefault((wrong.form.kind, wrong.form.word), []).append(wrong)
+    return found
+
+
+def _wrong_forms(sides: Sequence[Shape]) -> Iterator[Fault]:
+    told: set[str] = set()
+    for number, side in enumerate(sides):
+        for place in side.pieces:
+            for wrong in _by_root().get((place.kind, place.word), ()):
+                if wrong.text in told or not wrong.form.signs <= place.signs:
+                    continue
+                if (wrong.whole and place is not side) or (number == 0 and wrong.named):
+                    continue
+                if any(_meant_so(wrong, bound) for bound in _fits(wrong, sides, place)):
+                    told.add(wrong.text)
+                    spans = [place.node.span, *(x.node.span for x in sides[:1] if number)]
+                    yield warned(CODE, wrong.text, *spans, hint=wrong.hint)
+
+
+def _fits(wrong: Wrong, sides: Sequence[Shape], place: Shape) -> Iterator[Bound]:
+    if wrong.called and (len(sides) < 2 or not re.match(wrong.called, _called(sides[0]))):
         return
-    *left, wrong = pattern(form.wrong.removeprefix("= "))
-    whole = left or form.wrong.startswith("=")
-    for side in sides[1:] if left or form.left else sides:
-        for place in (side,) if whole else side.pieces:
-            if place.kind != wrong.kind != "name":
-                continue
-            for start in fits(left[0], sides[0]) if left else [{}]:
-                for bound in fits(wrong, place, start, part=not left):
-                    if form.when(bound) and _certain(form, bound):
-                        yield warned(CODE, form.text, place.node.span, hint=form.hint)
-                        return
+    for start in fits(wrong.left, sides[0]) if wrong.left is not None else [{}]:
+        yield from fits(wrong.form, place, start, part=not wrong.whole)
 
 
-def _certain(form: Form, bound: Bound) -> bool:
+def _meant_so(wrong: Wrong, bound: Bound) -> bool:
     """A logarithm of a ratio has any sign, and so has one with a minus somewhere before it."""
     signed = {x for x in "YN" if x in bound and any(part.kind == "neg" for part in bound[x].pieces)}
-    return form.left != LOSS or (not signed and bound["P"].kind != "frac")
+    likely = "P" not in bound or (not signed and bound["P"].kind != "frac")
+    return wrong.when(bound) and (likely or wrong.called != LOSS)
 
 
 def _called(left: Shape) -> str:
-    """The name of what an equation defines: `σ^2`, `MSE`, the `H` of `H(p, q)`."""
+    """The name of what an equation defines: `σ^2`, `MSE`, the `H` of `H(p, q)`, `L_CE`."""
     if left.kind == "pow":
-        return left.parts[0].word + "^" + left.parts[1].word
-    return left.word
+        return _called(left.parts[0]) + "^" + left.parts[1].word
+    labels = [part.word for part in left.parts if left.kind == "name" and len(part.word) > 1]
+    return "_".join([left.word, *labels])
 
 
 # ---------------------------------------------------------------------- rules
@@ -189,9 +116,8 @@ def _penalties(equation: s.Equation) -> Iterator[Fault]:
             inside = {part.word for part in error.pieces if part.kind == "name"}
             if any(part.kind == "add" for part in error.pieces) and names & inside:
                 text = "the penalty is subtracted: the larger it is, the smaller is the whole"
-                yield warned(
-                    CODE, text, penalty.node.span, error.node.span, hint="is a plus meant?"
-                )
+                sites = (x.node.span for x in (weight, error))
+                yield warned(CODE, text, penalty.node.span, *sites, hint="is a plus meant?")
                 return
 
 
@@ -316,3 +242,56 @@ def _below_slope(found: Shape) -> Shape | None:
     ):
         return None
     return found.parts[1].parts[1] if len(found.parts[1].parts) == 2 else None
+
+
+def _inverted(equation: s.Equation) -> Iterator[Fault]:
+    """`P(a|b) = P(b|a) P(b) / P(a)`: the rule of Bayes with its two letters exchanged in one place."""
+    left = equation.sides[0]
+    for side in equation.sides[1:]:
+        whole = s.inner(side)
+        if not isinstance(left, s.Call) or not isinstance(whole, s.Fraction):
+            continue
+        above, below = s.factors(s.inner(whole.above)), s.inner(whole.below)
+        if len(above) != 2 or not all(isinstance(p, s.Call) for p in (*above, below)):
+            continue
+        turned, prior = sorted(above, key=lambda p: p.given is None)  # type: ignore[union-attr]
+        likelihood = (left.given, left.arguments)
+        known = [turned.arguments, turned.given, prior.arguments, below.arguments]  # type: ignore[union-attr]
+        wanted = [*likelihood, left.arguments, left.given]
+        same = all(part in likelihood for part in known) and prior.given is None  # type: ignore[union-attr]
+        if left.given and turned.given and same and known != wanted and left.given != left.arguments:  # type: ignore[union-attr]
+            text = "this is not the rule of Bayes: P(a|b) is P(b|a) P(a) / P(b)"
+            yield warned(CODE, text, whole.span, left.span, hint="are two letters exchanged?")
+
+
+def _largest(equation: s.Equation) -> Iterator[Fault]:
+    """`ŷ = max_k P(k|x)`: a class is where a probability is largest, and not how large it is."""
+    left, right = equation.left, s.inner(equation.sides[-1])
+    hat = isinstance(left, s.Name) and left.base in "yck" and left.accents == ("hat",)
+    if hat and isinstance(right, s.Reduction) and right.operator == "max" and len(right.under) == 1:
+        factors = s.factors(s.inner(right.body))
+        if all(s.head(f).base in ("p", "P") for f in factors if isinstance(f, s.Call)) and any(
+            isinstance(f, s.Call) for f in factors
+        ):
+            text = f"{unicode(left)} is the largest probability here, and not the class that has it"
+            yield warned(CODE, text, right.span, left.span, hint="is argmax meant?")
+
+
+def _other_letter(equation: s.Equation) -> Iterator[Fault]:
+    """`σ(x) = 1 / (1 + e^{-z})`: the argument is x, and the right side has z."""
+    left = equation.left.base if isinstance(equation.left, s.Index) else equation.left
+    if not isinstance(left, s.Call) or len(left.arguments) != 1 or left.given is not None:
+        return
+    (argument,), right = left.arguments, equation.sides[1]
+    small = isinstance(argument, s.Name) and argument.bare and argument.base.islower()
+    activation = left.word in ("σ", "sigmoid", "softmax", "tanh", "Softmax", "Sigmoid")
+    exponents = [n for n in right.every(s.Name) if n.base == "e" and n.sup]
+    exponents += [c for c in right.every(s.Call) if c.word == "exp"]
+    if not small or not (activation or left is not equation.left) or not exponents:
+        return
+    known = {c.word for c in right.every(s.Call)} <= {"exp"}
+    over = {n for r in right.every(s.Reduction) for u in r.under for n in u.every(s.Name)}
+    names = [n for n in s.values(right) if isinstance(n, s.Name) and n.base != "e" and n not in over]
+    if known and names and len({n.stem for n in names}) == 1 and names[0].stem != argument:
+        text = f"the argument is {unicode(argument)}, and the right side has {unicode(names[0])}"
+        yield warned(CODE, text, argument.span, names[0].span, hint="is one letter meant in both places?")

@@ -19,6 +19,7 @@ from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
 from indicial.program.checks.one_sided import Pairs, examples
+from indicial.program.checks.similar import slips as misspellings
 from indicial.program.names.letters import is_capital, shifted
 
 CODES = frozenset(
@@ -93,6 +94,28 @@ class Heading:
         return Counter(s.every(self.statements, s.Name))
 
     @cached_property
+    def heads(self) -> dict[s.Name, list[s.Name]]:
+        """What is defined, by its stem: the `c_t` of `c_t = …`, the `α_t` of `α_t(j) = …`."""
+        found: dict[s.Name, list[s.Name]] = {}
+        for row in self.equations:
+            if isinstance(head := s.head(row.sides[0]), s.Name):
+                found.setdefault(head.stem, []).append(head)
+        return found
+
+    @cached_property
+    def by_stem(self) -> dict[s.Name, list[s.Name]]:
+        """All names, by their stems."""
+        found: dict[s.Name, list[s.Name]] = {}
+        for name in s.every(self.equations, s.Name):
+            found.setdefault(name.stem, []).append(name)
+        return found
+
+    @cached_property
+    def read_stems(self) -> frozenset[s.Name]:
+        sides = (side for row in self.equations for side in row.sides[1:])
+        return frozenset(n.stem for side in sides for n in _read(side))
+
+    @cached_property
     def left_sides(self) -> dict[tuple[s.Name, int], list[s.Name]]:
         """The names that are defined, by their stems and how many scripts they have."""
         found: dict[tuple[s.Name, int], list[s.Name]] = {}
@@ -113,6 +136,7 @@ def misnamed(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault
         _old_states,
         _look_alikes,
         _other_cases,
+        _other_spellings,
         _lone_labels,
     ):
         yield from rule_of_section(display, section)
@@ -382,6 +406,31 @@ def _other_cases(display: Sequence[s.Statement], section: Heading) -> Iterator[F
                 yield warned(
                     "look-alike", text, name.span, state[0].span, hint="write both in the same case"
                 )
+
+
+def _other_spellings(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
+    """`α_{ij} = …`, `c_i = Σ_j a_{ij} h_j`: nothing defines the a that is read, and nothing reads the α."""
+    rows = [row for row in display if isinstance(row, s.Equation)]
+    for name in dict.fromkeys(n for row in rows for side in row.sides[1:] for n in _read(side)):
+        if name.stem in section.heads or len(section.by_stem.get(name.stem, ())) != 1:
+            continue
+        for stem, heads in section.heads.items():
+            same = [head for head in heads if head.scripts == name.scripts]
+            if same and _spelt_alike(name, stem, stem in section.read_stems):
+                text = f"{unicode(name)} stands only here, and nothing defines it; did you mean {unicode(same[0])}?"
+                yield warned("look-alike", text, name.span, same[0].span)
+
+
+def _spelt_alike(name: s.Name, stem: s.Name, read: bool) -> bool:
+    """Whether two letters differ by their case, or are taken for one another and one is idle; or words by a letter."""
+    if (name.accents, name.primes) != (stem.accents, stem.primes) or name.base == stem.base:
+        return False
+    if len(name.base) > 5 and len(stem.base) > 5 and "." not in name.base:
+        return name.base[0] == stem.base[0] and stem.base in misspellings(name.base)
+    if len(name.base) != 1 or not name.scripts:
+        return False
+    twins = TWINS.get(name.base) == stem.base or TWINS.get(stem.base) == name.base
+    return name.base.swapcase() == stem.base or (twins and not read)
 
 
 def _lone_labels(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:

@@ -1,0 +1,313 @@
+r"""Which letters each part of an equation has, which sums run over them, and what does not fit.
+
+\frac{1}{TF} \sum_{t=1}^T \sum_{f=1}^F |S - \hat S|            the sums run over t and f, and nothing has them
+E_{x ~ p}[\log D(x)] + E_{z ~ q}[\log(1 - D(G(x)))]           z is drawn, and nothing has it
+\sum_{j=i}^m \sum_{i=1}^n x_{ji}                               the first sum begins at the letter of the second
+\frac{\exp(s(e_k, e_j))}{\sum_{e'} \exp(s(e', e_i))}           above e_j, below e_i
+\frac{1}{N} \sum_{i=0}^N x_i                                   N+1 terms, divided by N
+w^{t+1} = w^t - \eta \sum_i (\sigma(w x_i) - y_i) x_i          w lacks its t
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from indicial.notation import syntax as s
+from indicial.notation.faults import Fault, warned
+from indicial.notation.printers import unicode
+from indicial.program.checks.one_sided import binders, indices, scripts
+from indicial.program.lowering.reductions import spoken
+from indicial.program.names.letters import COUNTING, index_name, is_letter, shifted
+
+CODES = frozenset({"idle-sum", "idle-draw", "scope", "half-copied", "one-too-many", "lost-index"})
+
+Pair = tuple[s.Expression, s.Expression]
+
+
+def discipline(equation: s.Equation) -> Iterator[Fault]:
+    """The letters of an equation that stand where nothing, or another thing, runs over them."""
+    for rule in (_idle_sums, _idle_draws, _begun_inside, _shares, _one_too_many):
+        yield from rule(equation)
+
+
+# ---------------------------------------------------------------------- letters
+
+
+def has(node: s.Node, letter: s.Name) -> bool:
+    """Whether a letter stands in it, alone or in a run such as the `ij` of `W_{ij}`."""
+    return any(
+        n.base == letter.base or (1 < len(n.base) <= 4 and n.base.isalpha() and letter.base in n.base)
+        for n in node.every(s.Name)
+    )  # fmt: skip
+
+
+def runner(total: s.Expression) -> s.Name | None:
+    """The letter that a sum runs over, if it is one."""
+    if not isinstance(total, s.Reduction):
+        return None
+    letters = binders(total)
+    return letters[0] if len(letters) == len(total.under) == 1 else None
+
+
+def _own(under: s.Expression) -> s.Name | None:
+    """The letter of `Σ_j`, `Σ_{j=1}^N`; that of a set or a condition may be meant otherwise."""
+    if isinstance(under, s.Comparison) and under.operators == ("=",):
+        under = under.operands[0]
+    return index_name(under)
+
+
+# ---------------------------------------------------------------------- what runs and is not used
+
+
+def _idle_sums(equation: s.Equation) -> Iterator[Fault]:
+    """`Σ_j (ĝ_i - g)`, `Σ_t |S - Ŝ|`: something varies there, but nothing with the letter that is summed."""
+    for node in equation.every(s.Reduction):
+        own = [_own(under) for under in node.under]
+        if node.operator not in ("sum", "prod") or None in own or node.body.every(s.Dots):
+            continue
+        for letter in (name for name in own if name is not None):
+            others = [u for u, name in zip(node.under, own, strict=True) if name is not letter]
+            if any(has(part, letter) for part in (node.body, *others)):
+                continue
+            ends = [node.upper] if node.upper is not None else []
+            if _varies(node.body) or (len(equation.sides) == 2 and _is_end(node.body, ends, equation)):
+                text = f"the {spoken(node)} runs over {unicode(letter)}, which does not occur in it"
+                hint = "is an index missing in the body?"
+                yield warned("sum-index", text, letter.span, node.body.span, hint=hint)
+
+
+def _varies(body: s.Expression) -> bool:
+    """Whether something there is one of many: a name with an index, or two names that are compared."""
+    numbered = any(
+        isinstance(i, s.Name) and is_letter(i.base) and i.base.islower() and i.font != "roman"
+        for name in body.every(s.Name) for i in name.sub
+    )  # fmt: skip
+    pairs = [
+        {s.unsigned(t) for t in node.terms if isinstance(s.unsigned(t), s.Name)}
+        for node in body.every(s.Add)
+    ]
+    return numbered or any(
+        one.base == two.base and one.accents != two.accents
+        for names in pairs for one in names for two in names
+        if isinstance(one, s.Name) and isinstance(two, s.Name)
+    )  # fmt: skip
+
+
+def _is_end(body: s.Expression, ends: Sequence[s.Expression], equation: s.Equation) -> bool:
+    """`H_t = Σ_{i=1}^t 1/t`: all terms are the same, and have the end of the sum in the place of its letter."""
+    names = body.every(s.Name)
+    whole = isinstance(s.inner(equation.sides[1]), s.Reduction)
+    return whole and list(names) == list(ends) and any(n in equation.left.every(s.Name) for n in names)
+
+
+def _idle_draws(equation: s.Equation) -> Iterator[Fault]:
+    """`E_{x~p}[D(x)] + E_{z~q}[D(G(x))]`: z is drawn and not used, and the x that is used is another's."""
+    draws = {
+        id(node): [d.operands[0] for d in node.draws if isinstance(d, s.Comparison)]
+        for node in equation.every(s.Expectation)
+    }
+    for node in equation.every(s.Expectation):
+        for drawn in draws[id(node)]:
+            if not isinstance(drawn, s.Name) or node.body.every(s.Expectation):
+                continue
+            used = node.body.every(s.Name)
+            others = [d for key, some in draws.items() if key != id(node) for d in some if d != drawn]
+            strange = [n for n in used if n in others]
+            if strange and not any(n.base == drawn.base for n in used):
+                text = f"{unicode(drawn)} is drawn here, and what follows has {unicode(strange[0])}"
+                yield warned("idle-draw", text, strange[0].span, drawn.span, node.body.span,
+                             hint=f"is {unicode(drawn)} meant?")  # fmt: skip
+
+
+def _begun_inside(equation: s.Equation) -> Iterator[Fault]:
+    """`Σ_{j=i}^m Σ_{i=1}^n`: what stands below and above the first sum is outside of the second."""
+    left = equation.left.every(s.Name)
+    for node in equation.every(s.Reduction):
+        ends = [u.operands[-1] for u in node.under if isinstance(u, s.Comparison) and u.operators == ("=",)]
+        ends += [node.upper] if node.upper is not None else []
+        inner = [b for r in node.body.every(s.Reduction) for b in binders(r) if b.bare]
+        around = [b for r in equation.every(s.Reduction) if r is not node for b in binders(r)
+                  if any(n is node for n in r.body.walk())]  # fmt: skip
+        for end in ends:
+            counts = isinstance(end, s.Name) and end.bare and end.base in COUNTING
+            if counts and end in inner and end not in around and end not in left:
+                text = f"{unicode(end)} runs in the sum inside, and means nothing at the ends of this one"
+                yield warned("scope", text, end.span, node.span, hint="is a number meant?")
+
+
+# ---------------------------------------------------------------------- shares of a sum
+
+
+def _shares(equation: s.Equation) -> Iterator[Fault]:
+    """`exp(e_{ij}) / Σ_k exp(e_{ik})`: above and below stand the same, but for the letter of the sum."""
+    for fraction in equation.every(s.Fraction):
+        total = s.inner(fraction.below)
+        new = runner(total)
+        if new is None or not isinstance(total, s.Reduction) or total.operator != "sum":
+            continue
+        pairs = _differing(fraction.above, total.body)
+        if pairs is None or len(pairs) > 4:
+            continue
+        changed = [(a, b) for a, b in pairs if has(b, new)]
+        strange = [(a, b) for a, b in pairs if not has(b, new)]
+        if len(strange) == 1 and (changed or has(fraction.above, new)) and has(total.body, new):
+            yield from _mismatch(*strange[0], new)
+        elif not strange and changed:
+            yield from _unchanged(equation, fraction, total, changed, new)
+
+
+def _differing(one: s.Expression, other: s.Expression) -> list[Pair] | None:
+    """The places where two expressions differ, if they are built alike."""
+    one, other = s.inner(one), s.inner(other)
+    if one == other:
+        return []
+    if isinstance(one, s.Name) and isinstance(other, s.Name):
+        if one.base == other.base == "e" and len(one.sup) == len(other.sup) == 1 and not one.sub:
+            return _differing(one.sup[0], other.sup[0])
+        return [(one, other)]
+    if type(one) is not type(other):
+        return None
+    parts, others = one.children(), other.children()
+    if len(parts) != len(others) or isinstance(one, s.Number | s.Reduction):
+        return None
+    found: list[Pair] = []
+    for a, b in zip(parts, others, strict=True):
+        inside = _differing(a, b) if isinstance(a, s.Expression) and isinstance(b, s.Expression) else None
+        if inside is None:
+            return None
+        found += inside
+    return found
+
+
+def _mismatch(above: s.Expression, below: s.Expression, new: s.Name) -> Iterator[Fault]:
+    """`e_j` above, `e_i` below; `φ(y)` above, `θ(y)` below."""
+    if not isinstance(above, s.Name) or not isinstance(below, s.Name):
+        return
+    numbered = above.stem == below.stem and bool(indices(above) and indices(below))
+    if numbered or (above.scripts == below.scripts and above.base != below.base):
+        text = f"{unicode(above)} stands above, {unicode(below)} below, and the sum over {unicode(new)} changes neither"
+        hint = "is one of the two meant both times?"
+        yield warned("half-copied", text, above.span, below.span, hint=hint)
+
+
+def _unchanged(
+    equation: s.Equation, fraction: s.Fraction, total: s.Reduction, changed: Sequence[Pair], new: s.Name
+) -> Iterator[Fault]:
+    """`exp(f(h_j, e_{ij})) / Σ_k exp(f(h_j, e_{ik}))`: the k of the sum is the j above, and h_j was left as it was."""
+    left = equation.left
+    head = s.head(left)
+    inside = left.arguments if isinstance(left, s.Call) else ()
+    numbers = (*(head.scripts if isinstance(head, s.Name) else ()), *inside)
+    # The t of `α_t = exp(h_t^⊤ W h_t) / Σ_i exp(h_t^⊤ W h_i)` may be that of a query.
+    numbering = {c for i in numbers for n in i.every(s.Name) for c in n.base}
+    olds = {c for a, b in changed for c in indices(a) if c not in indices(b) and c in numbering}
+    if len(olds) != 1 or len(numbering) < 2 or not all(_renamed(a, *olds, new.base) == b for a, b in changed):
+        return
+    old = s.Name(*olds)
+    touched = {id(n) for _, b in changed for n in b.walk()}
+    same = [n for n in total.body.every(s.Name) if n.scripts and id(n) not in touched and has(n, old)]
+    for name in same if len(same) == 1 else ():
+        meant = _renamed(name, old.base, new.base)
+        text = f"{unicode(name)} does not change with the {new.base} of this sum"
+        hint = f"all else that has {old.base} above has {new.base} here: {unicode(meant)}?"
+        yield warned("half-copied", text, name.span, fraction.above.span, hint=hint)
+
+
+def _renamed(node: s.Expression, old: str, new: str) -> s.Expression:
+    """`e_{ij}` → `e_{ik}`; letters that stand side by side are indices one by one."""
+
+    def change(inner: s.Expression) -> s.Expression:
+        if not isinstance(inner, s.Name):
+            return inner.rebuild(change)
+        sub, sup = (tuple(map(change, some)) for some in (inner.sub, inner.sup))
+        base = inner.base
+        if base == old or (len(base) < 4 and old in base and set(base) <= COUNTING):
+            base = base.replace(old, new)
+        return replace(inner, base=base, sub=sub, sup=sup)
+
+    return change(node)
+
+
+# ---------------------------------------------------------------------- ends and steps
+
+
+def _one_too_many(equation: s.Equation) -> Iterator[Fault]:
+    """`1/N Σ_{i=0}^N x_i`: a mean of N+1 terms."""
+    for node in equation.every(s.Product, s.Fraction):
+        if isinstance(node, s.Product):
+            first, total = s.unsigned(node.factors[0]), s.inner(node.factors[-1])
+            size = first.below if isinstance(first, s.Fraction) and len(node.factors) == 2 else None
+        else:
+            total, size = s.inner(node.above), node.below
+        if not isinstance(total, s.Reduction) or total.operator != "sum" or size is None:
+            continue
+        (under,) = total.under if len(total.under) == 1 else (None,)
+        begins = isinstance(under, s.Comparison) and under.operators == ("=",) and under.operands[1] == s.Number("0")
+        if begins and total.upper is not None and s.inner(total.upper) == s.inner(size):
+            end = unicode(total.upper)
+            text = f"from 0 to {end} are {end} + 1 terms, and they are divided by {end}"
+            yield warned("one-too-many", text, total.upper.span, under.span if under else total.span, total.span,
+                         hint="does the sum begin at 1, or end one earlier?")  # fmt: skip
+
+
+def lost_steps(rows: Sequence[s.Equation]) -> Iterator[Fault]:
+    """`w^{t+1} = w^t - η Σ_i (σ(w x_i) - y_i)`: what is computed with is the w of a step, and has none."""
+    lost = [pair for row in rows for pair in _lost_step(row)]
+    if lost:
+        bare, before = zip(*lost, strict=True)
+        names = list(dict.fromkeys(map(unicode, bare)))
+        text = f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'} no step here"
+        meant = " and ".join(dict.fromkeys(map(unicode, before)))
+        sites = (n.span for n in (*bare[1:], *before))
+        yield warned("lost-index", text, bare[0].span, *sites, hint=f"is {meant} meant?")
+
+
+def _lost_step(equation: s.Equation) -> Iterator[tuple[s.Name, s.Name]]:
+    """What lacks its step, and what it is meant to be."""
+    left = equation.left
+    steps = [found for script in scripts(left) if (found := shifted(s.inner(script)))]
+    if not isinstance(left, s.Name) or len(steps) != 1 or steps[0][1] != 1 or len(equation.sides) != 2:
+        return
+    (right,), time = equation.sides[1:], steps[0][0].base
+    before = [n for n in right.every(s.Name) if n.stem == left.stem and time in indices(n)]
+    slopes = _slopes(right)
+    for node in s.values(right):
+        if isinstance(node, s.Name) and node == left.stem and before and id(node) not in slopes:
+            yield node, before[0]
+
+
+def lost_indices(rows: Sequence[s.Equation], known: Mapping[s.Name, Sequence[s.Name]]) -> Iterator[Fault]:
+    """`Σ_j (y - μ_j)^2`, where all else has `y_j`: one y of many lacks the letter of the sum."""
+    for row in rows:
+        left = row.left.every(s.Name)
+        for total in row.every(s.Reduction):
+            letter = runner(total)
+            if total.operator not in ("sum", "prod") or letter is None or not letter.bare:
+                continue
+            for name in s.values(total.body):
+                if not isinstance(name, s.Name) or not name.bare or name == letter or name in left:
+                    continue
+                numbered = [n for n in known.get(name, ()) if letter.base in indices(n)]
+                plain = is_letter(name.base) and name.base.isascii()
+                if plain and len(numbered) > 1 and len(numbered) > known[name].count(name):
+                    text = f"{unicode(name)} has no {letter.base} here, in a sum over {letter.base}"
+                    hint = f"is {unicode(numbered[0])} meant?"
+                    yield warned("lost-index", text, name.span, letter.span, hint=hint)
+                    break
+
+
+def _slopes(side: s.Expression) -> Collection[int]:
+    """What stands in derivatives and in the arguments of functions: `∂L/∂w`, `∇ f(x)`, where a step may be left out."""
+    inside: set[int] = set()
+    for fraction in side.every(s.Fraction):
+        below = fraction.below.every(s.Name)
+        if any(n.base in ("∂", "d", "δ") or n.base.startswith("∂") for n in below):
+            inside |= s.ids([fraction])
+    for product in side.every(s.Product):
+        slope = [n for n, f in enumerate(product.factors) if isinstance(f, s.Name) and f.base in ("∇", "Δ", "∂")]
+        inside |= s.ids(product.factors[slope[0] :]) if slope else set()
+    for call in side.every(s.Call):
+        inside |= s.ids(a for a in call.arguments if isinstance(a, s.Name))
+        inside |= s.ids([call]) if call.word in ("∇", "∂", "E", "𝔼") else set()
+    return inside
