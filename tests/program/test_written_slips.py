@@ -137,7 +137,7 @@ SLIPS: dict[str, tuple[str, str, str]] = {
         r"L = -\sum_i y_i \log p_i + (1 - y_i) \log(1 - p_i)", "sum-end", "y_i",
     ),
     "the end of a sum in the place of its letter": (
-        r"H_t = \sum_{i=1}^t \frac{1}{t}", "idle-sum", "t",
+        r"H_t = \sum_{i=1}^t \frac{1}{t}", "idle-sum", "i",
     ),
     "a product whose letter is not used": (
         r"q = \prod_{s=1}^n \frac{u_{t+1}}{u_t}", "sum-index", "s",
@@ -248,9 +248,79 @@ SLIPS: dict[str, tuple[str, str, str]] = {
         r" c_i &= \sum_k M(b_i, x^{(k)}, y^{(i)}) \end{aligned}",
         "exchanged", "y^{(i)}",
     ),
+    "a sum of what has no index": (
+        r"L = \frac{1}{T} \sum_{t=1}^T |S - \hat S|", "idle-sum", "t",
+    ),
+    "what another expectation draws": (
+        r"V = E_{x \sim p}[\log D(x)] + E_{z \sim q}[\log(1 - D(G(x)))]", "idle-draw", "x",
+    ),
+    "a sum that begins at the letter of the next": (
+        r"c = \sum_{j=i}^m \sum_{i=1}^n x_{ji}", "scope", "i",
+    ),
+    "another name below than above": (
+        r"\gamma_{jk} = \frac{a_k \phi(y_j|\theta_k)}{\sum_l a_l \theta(y_j|\theta_l)}", "half-copied", r"\phi",
+    ),
+    "another index below than above": (
+        r"p(u_k | u_i) = \frac{\exp(s(u_k, u_j))}{\sum_{u'} \exp(s(u', u_i))}", "half-copied", "u_j",
+    ),
+    "a mean of one term too many": (
+        r"m = \frac{1}{N} \sum_{i=0}^N x_i", "one-too-many", "N",
+    ),
+    "a weight without its step": (
+        r"w^{t+1} = w^t - \eta \sum_i (\sigma(w x_i) - y_i) x_i", "lost-index", "w",
+    ),
+    "a derivative without its sign": (
+        r"\frac{\partial L}{\partial h} = \frac{\partial L}{y} \frac{\partial y}{\partial h}", "lost-slope", "y",
+    ),
+    "a chain that ends elsewhere": (
+        r"\frac{\partial J}{\partial v} = \frac{\partial J}{\partial \theta} \frac{\partial \theta}{\partial U}",
+        "broken-chain", "U",
+    ),
+    "a derivative with another index": (
+        r"\frac{\partial C}{\partial b_j} = \frac{\partial C}{\partial z_k}", "slope-index", "z_k",
+    ),
+    "a derivative by an element": (
+        r"\frac{\partial z_i}{\partial W_{ij}} = a_i", "slope-index", "a_i",
+    ),
+    "a name that nothing defines beside one that nothing reads": (
+        r"\begin{aligned} \alpha_{ij} &= \exp(e_{ij}) \\ c_i &= \sum_j a_{ij} v_j \end{aligned}",
+        "look-alike", "a_{ij}",
+    ),
+    "the step before of another letter": (
+        r"S_n = \gamma_n S_{t-1} + k_n", "exchanged", "S_{t-1}",
+    ),
+    "the largest value for a class": (
+        r"\hat y = \max_k P(k | x)", "usual-form", r"\max_k P(k | x)",
+    ),
+    "a function of another letter": (
+        r"\sigma(x) = \frac{1}{1 + e^{-z}}", "usual-form", "x",
+    ),
+    "a turned sign of a clipped ratio": (
+        r"q = \text{clip}(r, 1 - \epsilon, 1 - \epsilon) A", "usual-form",
+        r"\text{clip}(r, 1 - \epsilon, 1 - \epsilon)",
+    ),
+    "noise without its root": (
+        r"x_t = \sqrt{a_t} x_0 + (1 - a_t) \epsilon", "usual-form", r"\sqrt{a_t} x_0 + (1 - a_t) \epsilon",
+    ),
+    "the rule of Bayes turned": (
+        r"P(a|b) = \frac{P(b|a) P(b)}{P(a)}", "usual-form", r"\frac{P(b|a) P(b)}{P(a)}",
+    ),
 }  # fmt: skip
 
 SOUND = (
+    r"L = \frac{1}{T} \sum_{t=1}^T |S_t - \hat S_t|",
+    r"V = E_{x \sim p}[\log D(x)] + E_{z \sim q}[\log(1 - D(G(z)))]",
+    r"c = \sum_{i=1}^n \sum_{j=i}^m x_{ji}",
+    r"p(u_k | u_i) = \frac{\exp(s(u_k, u_i))}{\sum_{u'} \exp(s(u', u_i))}",
+    r"m = \frac{1}{N} \sum_{i=0}^{N-1} x_i",
+    r"w^{t+1} = w^t - \eta \frac{\partial L}{\partial w}",
+    r"\frac{\partial J}{\partial v} = \frac{\partial J}{\partial \theta} \frac{\partial \theta}{\partial v}",
+    r"\frac{\partial z_i}{\partial W_{ij}} = a_j",
+    r"\begin{aligned} \alpha_{ij} &= \exp(e_{ij}) \\ c_i &= \sum_j \alpha_{ij} v_j \end{aligned}",
+    r"S_n = \gamma_n S_{n-1} + k_n",
+    r"\hat y = \text{argmax}_k P(k | x)",
+    r"x_t = \sqrt{a_t} x_0 + \sqrt{1 - a_t} \epsilon",
+    r"P(a|b) = \frac{P(b|a) P(a)}{P(b)}",
     r"\alpha_t = \frac{\exp(h_t^\top W h_t)}{\sum_i \exp(h_t^\top W h_i)}",
     r"\begin{aligned} h_n &= 0 \\ h_t &= a_t h_{t+1} + b_t \\ y_t &= c_t h_t \end{aligned}",
     r"L = \sum_i (y_i - y_1 - y_2)",
@@ -359,3 +429,23 @@ def test_a_name_with_a_word_below_is_no_misspelt_function(tmp_path: Path) -> Non
     assert said(tmp_path, clipped) == []
     path = tmp_path / "notes.md"
     assert not [skipped for program in load_document(path) for skipped in program.skipped]
+
+
+def test_sizes_that_fit_if_a_factor_is_transposed(tmp_path: Path) -> None:
+    rows = r"C \in \mathbb{R}^{N \times D}, \quad h_t \in \mathbb{R}^N"
+    assert said(tmp_path, rows, "y_t = C h_t") == [("sizes", "C h_t")]
+    assert said(tmp_path, rows, r"y_t = C^\top h_t") == []
+    # Two names of one size: nothing fits, so that nothing is certain.
+    other = r"C \in \mathbb{R}^{N \times D}, \quad h_t \in \mathbb{R}^E"
+    assert said(tmp_path, other, "y_t = C h_t") == []
+
+
+def test_an_index_that_all_else_has(tmp_path: Path) -> None:
+    first = r"L = \sum_j \log p(y_j), \quad M = \sum_j y_j"
+    assert ("lost-index", "y") in said(tmp_path, first, r"K = \sum_j (y - \mu_j)^2")
+    assert said(tmp_path, first, r"K = \sum_j (y_j - \mu_j)^2") == []
+
+
+def test_a_repeated_slip_is_told_once(tmp_path: Path) -> None:
+    rows = r"\begin{aligned} L &= -\sum_i y_i a_i + y_i b_i \\ M &= -\sum_i y_i a_i + y_i b_i + 1 \end{aligned}"
+    assert [code for code, _ in said(tmp_path, rows)].count("sum-end") == 1

@@ -29,7 +29,7 @@ def copied(equation: s.Equation) -> Iterator[Fault]:
     """The letters of an equation that were not changed with the others."""
     if equation.draws or equation.every(s.Dots) or any("≈" in sign for sign in equation.relations):
         return
-    for rule in (_numbered_once, _by_itself, _outside_its_sum, _same_state):
+    for rule in (_numbered_once, _odd_entry, _by_itself, _outside_its_sum, _same_state):
         yield from rule(equation)
 
 
@@ -92,6 +92,25 @@ def _by_itself(equation: s.Equation) -> Iterator[Fault]:
         text = f"{unicode(left)} is given by itself"
         hint = "is another name meant on one of the sides, or another step?"
         yield warned("by-itself", text, left.span, again[0].span, hint=hint)
+
+
+def _odd_entry(equation: s.Equation) -> Iterator[Fault]:
+    """A matrix of `w_{00}^ℓ … w_{11}^k … w_{mn}^ℓ`: one entry has another letter above than all others."""
+    for matrix in equation.every(s.ListLiteral):
+        names = [n for n in matrix.every(s.Name) if len(n.sup) == 1 and n.sub]
+        above = Counter(n.sup for n in names)
+        if (
+            len(above) == 2
+            and len({n.stem for n in names}) == 1
+            and min(above.values()) == 1
+            and len(names) > 3
+        ):
+            (usual, _), (odd, _) = above.most_common()
+            if isinstance(odd[0], s.Name) and isinstance(usual[0], s.Name):
+                (name,) = (n for n in names if n.sup == odd)
+                text = f"{unicode(name)} has {unicode(odd[0])} above, and all other entries have {unicode(usual[0])}"
+                yield warned("other-step", text, name.span, hint=f"is {unicode(usual[0])} meant?")
+                return
 
 
 def _outside_its_sum(equation: s.Equation) -> Iterator[Fault]:

@@ -149,6 +149,8 @@ OTHERS = (
      "is a minus too much in the numerator?", _always),
     (r"= (1 - z) a + (1 - z) b", "the two weights of this mean do not add up to 1",
      "is one of them meant without 1 - ?", _always),
+    (r"\log A = \frac{B}{\log z}", "the logarithm of a quotient is a difference, and no quotient",
+     "is the logarithm subtracted?", lambda b: b["z"].word == "Z"),
     (r"\frac{a b}{\|a\| + \|b\|}", "the lengths are added here: a cosine has their product",
      "is the product of the lengths meant?", _always),
 )  # fmt: skip
@@ -162,7 +164,13 @@ def _alike(one: Shape, other: Shape) -> bool:
     return alike and bool(one.parts) and all(map(_alike, one.parts, other.parts))
 
 
-LOST = {"minus": "minus", "square": "square", "root": "square root", "exp": "exponential", "transpose": "transpose"}
+LOST = {
+    "minus": "minus",
+    "square": "square",
+    "root": "square root",
+    "exp": "exponential",
+    "transpose": "transpose",
+}
 
 
 def _changed(right: Shape) -> Iterator[tuple[str, Shape]]:
@@ -195,11 +203,23 @@ def all_wrong() -> tuple[Wrong, ...]:
             if kind not in formula.kinds.split():
                 continue
             lost = LOST.get(kind)
-            text = f"this {formula.name} lacks a {lost}" if lost else f"a sign of this {formula.name} is turned"
+            text = (
+                f"this {formula.name} lacks a {lost}"
+                if lost
+                else f"a sign of this {formula.name} is turned"
+            )
             text = text.replace("a exp", "an exp")
-            hint = f"is a {lost} missing?".replace("a exp", "an exp") if lost else "is a minus too much?"
+            hint = (
+                f"is a {lost} missing?".replace("a exp", "an exp")
+                if lost
+                else "is a minus too much?"
+            )
             whole = bool(left) or formula.right.startswith("=")
-            found.append(Wrong(form, text, hint, left[0] if left else None, formula.called, whole, formula.when))
+            found.append(
+                Wrong(
+                    form, text, hint, left[0] if left else None, formula.called, whole, formula.when
+                )
+            )
     for written, text, hint, when in OTHERS:
         *left, form = pattern(written.removeprefix("= "))
         whole = bool(left) or written.startswith("=")

@@ -16,7 +16,7 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
-from indicial.program.checks.one_sided import binders, indices, scripts
+from indicial.program.checks.one_sided import binders, bound, indices, scripts
 from indicial.program.lowering.reductions import spoken
 from indicial.program.names.letters import COUNTING, index_name, is_letter, shifted
 
@@ -37,9 +37,21 @@ def discipline(equation: s.Equation) -> Iterator[Fault]:
 def has(node: s.Node, letter: s.Name) -> bool:
     """Whether a letter stands in it, alone or in a run such as the `ij` of `W_{ij}`."""
     return any(
-        n.base == letter.base or (1 < len(n.base) <= 4 and n.base.isalpha() and letter.base in n.base)
+        (n.base == letter.base and n.primes == letter.primes)
+        or (1 < len(n.base) <= 4 and n.base.isalpha() and letter.base in n.base)
         for n in node.every(s.Name)
-    )  # fmt: skip
+    )
+
+
+def _is_used(body: s.Node, letter: s.Name) -> bool:
+    """Whether what a sum runs over stands in it; the t of `t_i` is a name of its own where t counts."""
+    names = body.every(s.Name)
+    own = (
+        letter.bare
+        and letter.base in COUNTING
+        and all(n.sub for n in names if n.base == letter.base)
+    )
+    return any(has(n, letter) for n in names if not (own and n.base == letter.base and indices(n)))
 
 
 def runner(total: s.Expression) -> s.Name | None:
@@ -68,37 +80,40 @@ def _idle_sums(equation: s.Equation) -> Iterator[Fault]:
             continue
         for letter in (name for name in own if name is not None):
             others = [u for u, name in zip(node.under, own, strict=True) if name is not letter]
-            if any(has(part, letter) for part in (node.body, *others)):
+            if _is_used(node.body, letter) or any(has(part, letter) for part in others):
                 continue
-            ends = [node.upper] if node.upper is not None else []
-            if _varies(node.body) or (len(equation.sides) == 2 and _is_end(node.body, ends, equation)):
+            numbered = _is_numbered(node.body)
+            if numbered or _compares(node.body) or _is_end(node.body, node.upper, equation):
+                # Where it is read, more is known of a sum with indices.
+                code = "sum-index" if numbered else "idle-sum"
                 text = f"the {spoken(node)} runs over {unicode(letter)}, which does not occur in it"
-                hint = "is an index missing in the body?"
-                yield warned("sum-index", text, letter.span, node.body.span, hint=hint)
+                places = (letter.span, node.body.span, equation.left.span)
+                yield warned(code, text, *places, hint="is an index missing in the body?")
 
 
-def _varies(body: s.Expression) -> bool:
-    """Whether something there is one of many: a name with an index, or two names that are compared."""
-    numbered = any(
+def _is_numbered(body: s.Expression) -> bool:
+    """Whether something there is one of many: a name with an index."""
+    return any(
         isinstance(i, s.Name) and is_letter(i.base) and i.base.islower() and i.font != "roman"
         for name in body.every(s.Name) for i in name.sub
     )  # fmt: skip
-    pairs = [
-        {s.unsigned(t) for t in node.terms if isinstance(s.unsigned(t), s.Name)}
-        for node in body.every(s.Add)
-    ]
-    return numbered or any(
-        one.base == two.base and one.accents != two.accents
-        for names in pairs for one in names for two in names
-        if isinstance(one, s.Name) and isinstance(two, s.Name)
-    )  # fmt: skip
 
 
-def _is_end(body: s.Expression, ends: Sequence[s.Expression], equation: s.Equation) -> bool:
+def _compares(body: s.Expression) -> bool:
+    """`S - Ŝ`: a thing and its estimate, of which there are many."""
+    for node in body.every(s.Add):
+        names = [n for t in node.terms if isinstance(n := s.unsigned(t), s.Name)]
+        accents = {(n.base, n.accents) for n in names}
+        if len(accents) > len({base for base, _ in accents}):
+            return True
+    return False
+
+
+def _is_end(body: s.Expression, end: s.Expression | None, equation: s.Equation) -> bool:
     """`H_t = Σ_{i=1}^t 1/t`: all terms are the same, and have the end of the sum in the place of its letter."""
     names = body.every(s.Name)
-    whole = isinstance(s.inner(equation.sides[1]), s.Reduction)
-    return whole and list(names) == list(ends) and any(n in equation.left.every(s.Name) for n in names)
+    whole = len(equation.sides) == 2 and isinstance(s.inner(equation.sides[1]), s.Reduction)
+    return whole and list(names) == [end] and end in equation.left.every(s.Name)
 
 
 def _idle_draws(equation: s.Equation) -> Iterator[Fault]:
@@ -112,7 +127,9 @@ def _idle_draws(equation: s.Equation) -> Iterator[Fault]:
             if not isinstance(drawn, s.Name) or node.body.every(s.Expectation):
                 continue
             used = node.body.every(s.Name)
-            others = [d for key, some in draws.items() if key != id(node) for d in some if d != drawn]
+            others = [
+                d for key, some in draws.items() if key != id(node) for d in some if d != drawn
+            ]
             strange = [n for n in used if n in others]
             if strange and not any(n.base == drawn.base for n in used):
                 text = f"{unicode(drawn)} is drawn here, and what follows has {unicode(strange[0])}"
@@ -124,16 +141,28 @@ def _begun_inside(equation: s.Equation) -> Iterator[Fault]:
     """`Σ_{j=i}^m Σ_{i=1}^n`: what stands below and above the first sum is outside of the second."""
     left = equation.left.every(s.Name)
     for node in equation.every(s.Reduction):
-        ends = [u.operands[-1] for u in node.under if isinstance(u, s.Comparison) and u.operators == ("=",)]
+        ends = [
+            u.operands[-1]
+            for u in node.under
+            if isinstance(u, s.Comparison) and u.operators == ("=",)
+        ]
         ends += [node.upper] if node.upper is not None else []
         inner = [b for r in node.body.every(s.Reduction) for b in binders(r) if b.bare]
-        around = [b for r in equation.every(s.Reduction) if r is not node for b in binders(r)
-                  if any(n is node for n in r.body.walk())]  # fmt: skip
         for end in ends:
             counts = isinstance(end, s.Name) and end.bare and end.base in COUNTING
-            if counts and end in inner and end not in around and end not in left:
+            if (
+                counts
+                and end in inner
+                and end not in left
+                and not _runs_around(end, node, equation)
+            ):
                 text = f"{unicode(end)} runs in the sum inside, and means nothing at the ends of this one"
                 yield warned("scope", text, end.span, node.span, hint="is a number meant?")
+
+
+def _runs_around(letter: s.Expression, node: s.Node, equation: s.Equation) -> bool:
+    outer = (r for r in equation.every(s.Reduction) if r is not node and letter in binders(r))
+    return any(inner is node for total in outer for inner in total.body.walk())
 
 
 # ---------------------------------------------------------------------- shares of a sum
@@ -173,7 +202,11 @@ def _differing(one: s.Expression, other: s.Expression) -> list[Pair] | None:
         return None
     found: list[Pair] = []
     for a, b in zip(parts, others, strict=True):
-        inside = _differing(a, b) if isinstance(a, s.Expression) and isinstance(b, s.Expression) else None
+        inside = (
+            _differing(a, b)
+            if isinstance(a, s.Expression) and isinstance(b, s.Expression)
+            else None
+        )
         if inside is None:
             return None
         found += inside
@@ -192,7 +225,11 @@ def _mismatch(above: s.Expression, below: s.Expression, new: s.Name) -> Iterator
 
 
 def _unchanged(
-    equation: s.Equation, fraction: s.Fraction, total: s.Reduction, changed: Sequence[Pair], new: s.Name
+    equation: s.Equation,
+    fraction: s.Fraction,
+    total: s.Reduction,
+    changed: Sequence[Pair],
+    new: s.Name,
 ) -> Iterator[Fault]:
     """`exp(f(h_j, e_{ij})) / Σ_k exp(f(h_j, e_{ik}))`: the k of the sum is the j above, and h_j was left as it was."""
     left = equation.left
@@ -202,11 +239,18 @@ def _unchanged(
     # The t of `α_t = exp(h_t^⊤ W h_t) / Σ_i exp(h_t^⊤ W h_i)` may be that of a query.
     numbering = {c for i in numbers for n in i.every(s.Name) for c in n.base}
     olds = {c for a, b in changed for c in indices(a) if c not in indices(b) and c in numbering}
-    if len(olds) != 1 or len(numbering) < 2 or not all(_renamed(a, *olds, new.base) == b for a, b in changed):
+    if (
+        len(olds) != 1
+        or len(numbering) < 2
+        or not all(_renamed(a, min(olds), new.base) == b for a, b in changed)
+    ):
         return
-    old = s.Name(*olds)
+    (letter,) = olds
+    old = s.Name(letter)
     touched = {id(n) for _, b in changed for n in b.walk()}
-    same = [n for n in total.body.every(s.Name) if n.scripts and id(n) not in touched and has(n, old)]
+    same = [
+        n for n in total.body.every(s.Name) if n.scripts and id(n) not in touched and has(n, old)
+    ]
     for name in same if len(same) == 1 else ():
         meant = _renamed(name, old.base, new.base)
         text = f"{unicode(name)} does not change with the {new.base} of this sum"
@@ -243,7 +287,11 @@ def _one_too_many(equation: s.Equation) -> Iterator[Fault]:
         if not isinstance(total, s.Reduction) or total.operator != "sum" or size is None:
             continue
         (under,) = total.under if len(total.under) == 1 else (None,)
-        begins = isinstance(under, s.Comparison) and under.operators == ("=",) and under.operands[1] == s.Number("0")
+        begins = (
+            isinstance(under, s.Comparison)
+            and under.operators == ("=",)
+            and under.operands[1] == s.Number("0")
+        )
         if begins and total.upper is not None and s.inner(total.upper) == s.inner(size):
             end = unicode(total.upper)
             text = f"from 0 to {end} are {end} + 1 terms, and they are divided by {end}"
@@ -267,7 +315,12 @@ def _lost_step(equation: s.Equation) -> Iterator[tuple[s.Name, s.Name]]:
     """What lacks its step, and what it is meant to be."""
     left = equation.left
     steps = [found for script in scripts(left) if (found := shifted(s.inner(script)))]
-    if not isinstance(left, s.Name) or len(steps) != 1 or steps[0][1] != 1 or len(equation.sides) != 2:
+    if (
+        not isinstance(left, s.Name)
+        or len(steps) != 1
+        or steps[0][1] != 1
+        or len(equation.sides) != 2
+    ):
         return
     (right,), time = equation.sides[1:], steps[0][0].base
     before = [n for n in right.every(s.Name) if n.stem == left.stem and time in indices(n)]
@@ -277,7 +330,9 @@ def _lost_step(equation: s.Equation) -> Iterator[tuple[s.Name, s.Name]]:
             yield node, before[0]
 
 
-def lost_indices(rows: Sequence[s.Equation], known: Mapping[s.Name, Sequence[s.Name]]) -> Iterator[Fault]:
+def lost_indices(
+    rows: Sequence[s.Equation], known: Mapping[tuple[s.Name, str], int]
+) -> Iterator[Fault]:
     """`Σ_j (y - μ_j)^2`, where all else has `y_j`: one y of many lacks the letter of the sum."""
     for row in rows:
         left = row.left.every(s.Name)
@@ -288,13 +343,29 @@ def lost_indices(rows: Sequence[s.Equation], known: Mapping[s.Name, Sequence[s.N
             for name in s.values(total.body):
                 if not isinstance(name, s.Name) or not name.bare or name == letter or name in left:
                     continue
-                numbered = [n for n in known.get(name, ()) if letter.base in indices(n)]
-                plain = is_letter(name.base) and name.base.isascii()
-                if plain and len(numbered) > 1 and len(numbered) > known[name].count(name):
-                    text = f"{unicode(name)} has no {letter.base} here, in a sum over {letter.base}"
-                    hint = f"is {unicode(numbered[0])} meant?"
+                often = known.get((name, letter.base), 0)
+                if is_letter(name.base) and name.base.isascii() and often > max(1, known[name, ""]):
+                    text = f"{name.base} has no {letter.base} here, in a sum over {letter.base}"
+                    hint = f"is {name.base}_{letter.base} meant?"
                     yield warned("lost-index", text, name.span, letter.span, hint=hint)
                     break
+
+
+def lost_times(
+    rows: Sequence[s.Equation], known: Mapping[tuple[s.Name, str], int]
+) -> Iterator[Fault]:
+    """`y = σ(W h_t)`, where all else has `y_t`: the left side lacks the step of the right."""
+    for row in rows:
+        left = row.left
+        if not isinstance(left, s.Name) or left.scripts or len(row.sides) != 2:
+            continue
+        if known.get((left, "")) != 1 or not known.get((left, "t")) or row.every(s.Dots):
+            continue
+        timed = [n for n in row.sides[1].every(s.Name) if "t" in indices(n)]
+        if timed and "t" not in bound(row):
+            text = f"{unicode(left)} has no t here, and {unicode(timed[0])} has one"
+            hint = f"is {unicode(left)}_t meant, as elsewhere?"
+            yield warned("lost-index", text, left.span, timed[0].span, hint=hint)
 
 
 def _slopes(side: s.Expression) -> Collection[int]:
@@ -305,7 +376,11 @@ def _slopes(side: s.Expression) -> Collection[int]:
         if any(n.base in ("∂", "d", "δ") or n.base.startswith("∂") for n in below):
             inside |= s.ids([fraction])
     for product in side.every(s.Product):
-        slope = [n for n, f in enumerate(product.factors) if isinstance(f, s.Name) and f.base in ("∇", "Δ", "∂")]
+        slope = [
+            n
+            for n, f in enumerate(product.factors)
+            if isinstance(f, s.Name) and f.base in ("∇", "Δ", "∂")
+        ]
         inside |= s.ids(product.factors[slope[0] :]) if slope else set()
     for call in side.every(s.Call):
         inside |= s.ids(a for a in call.arguments if isinstance(a, s.Name))

@@ -39,6 +39,7 @@ def one_sided(equation: s.Equation) -> Iterator[Fault]:
         _bound_twice,
         _exchanged,
         _strange_term,
+        _other_recurrence,
         _backwards,
         _no_transpose,
         _halved,
@@ -184,7 +185,7 @@ def _summed_again(equation: s.Equation) -> Iterator[Fault]:
 def _sum_end(equation: s.Equation) -> Iterator[Fault]:
     """`-Σ_i y_i log p_i + (1 - y_i) log(1 - p_i)`: the second term has an i, and stands outside the sum."""
     left = equation.sides[0]
-    if not _plain(equation) or not isinstance(left, s.Name | s.Call):
+    if not _plain(equation):
         return
     for node in chain.from_iterable(side.every(s.Add) for side in equation.sides[1:]):
         for first, second in zip(node.terms, node.terms[1:], strict=False):
@@ -195,12 +196,12 @@ def _sum_end(equation: s.Equation) -> Iterator[Fault]:
                 or isinstance(last.body, s.Group)
             ):
                 continue
-            over = {b.base for b in binders(last) if b.bare} & INDICES - letters(left)
+            over = {b.base for b in binders(last) if b.bare} & COUNTING - letters(left)
             body = {n.base for n in indexed(last.body) if set(indices(n)) & over}
             rest = [
                 n
                 for n in indexed(second)
-                if set(indices(n)) & over - bound(second) and n.base in body
+                if set(indices(n)) & over - bound(second) and (n.base in body or not body)
             ]
             enclosed = any(
                 set(indices(n)) & over for r in _around(equation, node) for n in binders(r)
@@ -277,20 +278,21 @@ def _bound_twice(equation: s.Equation) -> Iterator[Fault]:
 def _exchanged(equation: s.Equation) -> Iterator[Fault]:
     """`c_t = Σ_j α_{ij} h_j`: the right side has an i that nothing binds, in the place of the t of the left side."""
     left = equation.sides[0]
-    if not _plain(equation) or not isinstance(left, s.Name | s.Index) or len(equation.sides) != 2:
+    if not _plain(equation) or not isinstance(left, s.Name | s.Index):
         return
-    (right,), here = equation.sides[1:], set(indices(left))
+    right, here = equation.sides[1], set(indices(left))
     over = bound(right)
     wanted = here - letters(right) - over
-    for reduction in sums(right):
-        summed = {b.base for b in binders(reduction)}
-        for name in indexed(reduction.body):
-            strange = set(indices(name)) & INDICES - over - here
-            if len(wanted) == len(strange) == len(here) == 1 and summed & set(indices(name)):
-                (one,), (other,) = wanted, strange
-                text = f"{other} stands where {one} is expected: the left side has {one}, and no {other}"
-                yield warned("exchanged", text, name.span, left.span)
-                return
+    free = {c: n for n in indexed(right) for c in indices(n) if c not in over | here}
+    beside = [n for r in sums(right) for n in indexed(r.body) if set(indices(n)) & bound(r)]
+    strange = {c: n for c, n in free.items() if c in INDICES and (here <= INDICES or n in beside)}
+    if len(wanted) == len(strange) == len(here) == 1 and strange.keys() == free.keys() & INDICES:
+        (one,), ((other, name),) = wanted, strange.items()
+        if other in _run(name) and not is_capital(name.base) | (name.base == "b"):
+            text = (
+                f"{other} stands where {one} is expected: the left side has {one}, and no {other}"
+            )
+            yield warned("exchanged", text, name.span, left.span)
 
 
 def _strange_term(equation: s.Equation) -> Iterator[Fault]:
@@ -341,6 +343,26 @@ def _once(term: s.Expression) -> dict[str, s.Name]:
             ]:
                 found.setdefault(letter, []).append(name)
     return {letter: names[0] for letter, names in found.items() if len(names) == 1}
+
+
+def _other_recurrence(equation: s.Equation) -> Iterator[Fault]:
+    """`S_n = γ_n S_{t-1} + …`: the step before is that of another letter."""
+    left = equation.sides[0]
+    here = indices(left)
+    if not isinstance(left, s.Name) or len(here) != 1 or len(left.scripts) != 1:
+        return
+    for name in indexed(equation):
+        steps = [found for script in scripts(name) if (found := shifted(s.inner(script)))]
+        if name.stem != left.stem or len(name.scripts) != 1 or not steps or steps[0][1] != -1:
+            continue
+        letter = steps[0][0]
+        known = bound(equation) | set(here)
+        if letter.bare and letter.base in COUNTING - known and equation.guard is None:
+            text = f"{unicode(left)} stands on the left, and {unicode(name)} is the step before that of another letter"
+            yield warned(
+                "exchanged", text, name.span, left.span, hint="is one letter meant in both?"
+            )
+            return
 
 
 def _backwards(equation: s.Equation) -> Iterator[Fault]:
@@ -400,12 +422,19 @@ def _halved(equation: s.Equation) -> Iterator[Fault]:
     left = equation.sides[0]
     if not _plain(equation) or not isinstance(left, s.Name) or len(equation.sides) != 2:
         return
-    here, (right,) = indices(left), equation.sides[1:]
-    lacking = [c for c in here if c not in letters(right)]
-    shared = [c for c in here if c in letters(right)]
+    here, (right,) = _run(left) or indices(left), equation.sides[1:]
+    there = letters(right) | {c for n in indexed(right) for c in _run(n)}
+    lacking = [c for c in here if c not in there]
+    shared = [c for c in here if c in there]
     known = all(call.word in FUNCTIONS for call in right.every(s.Call))
-    if len(here) == 2 and len(lacking) == len(shared) == 1 and set(here) <= INDICES and known:
-        text = f"{lacking[0]} stands on the left only"
+    mean = [n for r in sums(right) for p in r.every(s.Product) for n in p.factors if indices(n)]
+    shared += (
+        ["a sum"] if len(mean) > 1 and not shared and bound(right) else []
+    )  # `w_i = Σ_j α_j v_j`
+    if lacking and shared and set(here) <= INDICES | set("pq") and known:
+        text = (
+            f"{' and '.join(lacking)} {'stands' if len(lacking) == 1 else 'stand'} on the left only"
+        )
         yield warned(
             "halved", text, left.span, right.span, hint=f"is {lacking[0]} missing on the right?"
         )

@@ -20,19 +20,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
-from indicial.program.checks import copied, indices, one_sided, usual, written_names
+from indicial.program.checks import copied, indices, one_sided, sizes, slopes, usual, written_names
 from indicial.program.checks.written_names import Heading, misnamed
 from indicial.program.names.letters import index_name, is_capital, is_letter
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 
 CODES = frozenset(
     {"left-only", "no-argument", "lost-power", "unbound-condition", "other-letter", "swapped-left", "lost-brace",
-     "free-letter", usual.CODE, *copied.CODES, *indices.CODES, *one_sided.CODES, *written_names.CODES}
+     "free-letter", usual.CODE, *copied.CODES, *indices.CODES, *slopes.CODES, *sizes.CODES, *one_sided.CODES,
+     *written_names.CODES}
 )  # fmt: skip
 """What is said here is certain; of a sum, more is known where it is read."""
 
@@ -45,8 +47,21 @@ def slips(display: Sequence[s.Statement], section: Heading) -> list[Fault]:
     found += one_sided.unpaired(rows, section.examples)
     found += copied.other_steps(rows)
     found += indices.lost_steps(rows)
-    found += indices.lost_indices(rows, section.by_stem)
-    return [*found, *misnamed(display, section)]
+    found += indices.lost_indices(rows, section.numbered)
+    found += indices.lost_times(rows, section.numbered)
+    found += [f for f in section.misfits if any(f.spans[0].within(row.span) for row in rows)]
+    return _once([*found, *misnamed(display, section)])
+
+
+def _once(faults: Sequence[Fault]) -> list[Fault]:
+    """Each slip once: where a chain repeats one, or copies it from row to row, all places stand in one message."""
+    found: dict[tuple[str, str], Fault] = {}
+    for fault in faults:
+        first = found.setdefault((fault.code, fault.message), fault)
+        if first is not fault:
+            places = replace(first, spans=(*first.spans, *fault.spans))
+            found[fault.code, fault.message] = places
+    return list(found.values())
 
 
 # ---------------------------------------------------------------------- sums
@@ -341,6 +356,6 @@ def _index_letters(name: s.Name) -> list[str]:
 
 _RULES = (
     _swapped_lefts, _lost_braces,
-    indices.discipline, usual.unusual, one_sided.one_sided, copied.copied, _left_only, _no_argument,
+    indices.discipline, slopes.slopes, usual.unusual, one_sided.one_sided, copied.copied, _left_only, _no_argument,
     _lost_powers, _lost_squares, _conditions, _terms, _free_letters,
 )  # fmt: skip

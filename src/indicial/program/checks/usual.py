@@ -18,8 +18,8 @@ from functools import cache
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
-from indicial.program.checks.formulas import LOSS, Wrong, all_wrong
 from indicial.program.checks.forms import Bound, Shape, fits, pattern, shape
+from indicial.program.checks.formulas import LOSS, Wrong, all_wrong
 from indicial.program.names.letters import shifted
 
 CODE = "usual-form"
@@ -29,7 +29,16 @@ def unusual(equation: s.Equation) -> Iterator[Fault]:
     """The places where an equation differs from what it is usually."""
     sides = [shape(side) for side in equation.sides]
     yield from _wrong_forms(sides)
-    for rule in (_averages, _penalties, _densities, _corrections, _feed_forward, _inverted, _largest, _other_letter):
+    for rule in (
+        _averages,
+        _penalties,
+        _densities,
+        _corrections,
+        _feed_forward,
+        _inverted,
+        _largest,
+        _other_letter,
+    ):
         yield from rule(equation)
 
 
@@ -247,19 +256,17 @@ def _below_slope(found: Shape) -> Shape | None:
 def _inverted(equation: s.Equation) -> Iterator[Fault]:
     """`P(a|b) = P(b|a) P(b) / P(a)`: the rule of Bayes with its two letters exchanged in one place."""
     left = equation.sides[0]
-    for side in equation.sides[1:]:
-        whole = s.inner(side)
-        if not isinstance(left, s.Call) or not isinstance(whole, s.Fraction):
+    for whole in map(s.inner, equation.sides[1:]):
+        if not isinstance(left, s.Call) or not left.given or not isinstance(whole, s.Fraction):
             continue
-        above, below = s.factors(s.inner(whole.above)), s.inner(whole.below)
-        if len(above) != 2 or not all(isinstance(p, s.Call) for p in (*above, below)):
+        nodes = (*s.factors(s.inner(whole.above)), s.inner(whole.below))
+        calls = [node for node in nodes if isinstance(node, s.Call)]
+        if len(nodes) != 3 or len(calls) != 3 or len([c for c in calls if c.given]) != 1:
             continue
-        turned, prior = sorted(above, key=lambda p: p.given is None)  # type: ignore[union-attr]
-        likelihood = (left.given, left.arguments)
-        known = [turned.arguments, turned.given, prior.arguments, below.arguments]  # type: ignore[union-attr]
-        wanted = [*likelihood, left.arguments, left.given]
-        same = all(part in likelihood for part in known) and prior.given is None  # type: ignore[union-attr]
-        if left.given and turned.given and same and known != wanted and left.given != left.arguments:  # type: ignore[union-attr]
+        turned, *alone = sorted(calls, key=lambda call: not call.given)
+        found = [turned.arguments, turned.given, *(call.arguments for call in alone)]
+        wanted = [left.given, left.arguments, left.arguments, left.given]
+        if all(part in wanted for part in found) and found != wanted and turned is not calls[2]:
             text = "this is not the rule of Bayes: P(a|b) is P(b|a) P(a) / P(b)"
             yield warned(CODE, text, whole.span, left.span, hint="are two letters exchanged?")
 
@@ -269,10 +276,8 @@ def _largest(equation: s.Equation) -> Iterator[Fault]:
     left, right = equation.left, s.inner(equation.sides[-1])
     hat = isinstance(left, s.Name) and left.base in "yck" and left.accents == ("hat",)
     if hat and isinstance(right, s.Reduction) and right.operator == "max" and len(right.under) == 1:
-        factors = s.factors(s.inner(right.body))
-        if all(s.head(f).base in ("p", "P") for f in factors if isinstance(f, s.Call)) and any(
-            isinstance(f, s.Call) for f in factors
-        ):
+        calls = [f for f in s.factors(s.inner(right.body)) if isinstance(f, s.Call)]
+        if calls and all(call.word in ("p", "P") for call in calls):
             text = f"{unicode(left)} is the largest probability here, and not the class that has it"
             yield warned(CODE, text, right.span, left.span, hint="is argmax meant?")
 
@@ -285,13 +290,33 @@ def _other_letter(equation: s.Equation) -> Iterator[Fault]:
     (argument,), right = left.arguments, equation.sides[1]
     small = isinstance(argument, s.Name) and argument.bare and argument.base.islower()
     activation = left.word in ("σ", "sigmoid", "softmax", "tanh", "Softmax", "Sigmoid")
-    exponents = [n for n in right.every(s.Name) if n.base == "e" and n.sup]
-    exponents += [c for c in right.every(s.Call) if c.word == "exp"]
-    if not small or not (activation or left is not equation.left) or not exponents:
+    powers = any(n.base == "e" and n.sup for n in right.every(s.Name))
+    powers = powers or any(c.word == "exp" for c in right.every(s.Call))
+    if not small or not (activation or left is not equation.left) or not powers:
         return
     known = {c.word for c in right.every(s.Call)} <= {"exp"}
     over = {n for r in right.every(s.Reduction) for u in r.under for n in u.every(s.Name)}
-    names = [n for n in s.values(right) if isinstance(n, s.Name) and n.base != "e" and n not in over]
+    names = [
+        n for n in s.values(right) if isinstance(n, s.Name) and n.base != "e" and n not in over
+    ]
     if known and names and len({n.stem for n in names}) == 1 and names[0].stem != argument:
         text = f"the argument is {unicode(argument)}, and the right side has {unicode(names[0])}"
-        yield warned(CODE, text, argument.span, names[0].span, hint="is one letter meant in both places?")
+        yield warned(
+            CODE, text, argument.span, names[0].span, hint="is one letter meant in both places?"
+        )
+
+
+def _no_probability(equation: s.Equation) -> Iterator[Fault]:
+    """`P(y|x) = 1.9 - 3.8 = -1.9`: a probability that is negative, or larger than 1."""
+    left = equation.left
+    for side in (
+        equation.sides[1:] if isinstance(left, s.Call) and left.word in ("P", "p", "Pr") else ()
+    ):
+        number = s.unsigned(side)
+        if isinstance(number, s.Number) and re.fullmatch(r"\d+(\.\d+)?", number.text):
+            negative = isinstance(s.inner(side), s.Negative) and float(number.text) > 0
+            if left.word != "p" and (negative or float(number.text) > 1):
+                how = "negative" if negative else "larger than 1"
+                text = f"a probability cannot be {how}"
+                yield warned(CODE, text, side.span, left.span, hint="is its logarithm meant?")
+                return

@@ -18,8 +18,10 @@ from functools import cached_property
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
-from indicial.program.checks.one_sided import Pairs, examples
-from indicial.program.checks.similar import slips as misspellings
+from indicial.program.checks.one_sided import Pairs, examples, indices
+from indicial.program.checks.similar import mistyped
+from indicial.program.checks.similar import slips as signs
+from indicial.program.checks.sizes import misfits
 from indicial.program.names.letters import is_capital, shifted
 
 CODES = frozenset(
@@ -94,6 +96,13 @@ class Heading:
         return Counter(s.every(self.statements, s.Name))
 
     @cached_property
+    def misfits(self) -> list[Fault]:
+        """The products of sizes that do not fit, each once."""
+        return list(
+            {fault.message: fault for fault in reversed(list(misfits(self.statements)))}.values()
+        )
+
+    @cached_property
     def heads(self) -> dict[s.Name, list[s.Name]]:
         """What is defined, by its stem: the `c_t` of `c_t = …`, the `α_t` of `α_t(j) = …`."""
         found: dict[s.Name, list[s.Name]] = {}
@@ -103,12 +112,24 @@ class Heading:
         return found
 
     @cached_property
-    def by_stem(self) -> dict[s.Name, list[s.Name]]:
-        """All names, by their stems."""
-        found: dict[s.Name, list[s.Name]] = {}
-        for name in s.every(self.equations, s.Name):
-            found.setdefault(name.stem, []).append(name)
+    def words(self) -> dict[str, list[s.Name]]:
+        """The words that are defined, by what they share with those that are mistyped for them."""
+        found: dict[str, list[s.Name]] = {}
+        for stem in self.heads:
+            for sign in signs(stem.base) if len(stem.base) > 5 else ():
+                found.setdefault(sign, []).append(stem)
         return found
+
+    @cached_property
+    def stems(self) -> Counter[s.Name]:
+        """How often each letter stands there, with whatever scripts."""
+        return Counter(name.stem for name in s.every(self.equations, s.Name))
+
+    @cached_property
+    def numbered(self) -> Counter[tuple[s.Name, str]]:
+        """How often each letter has each index; without any the index is empty."""
+        names = s.every(self.equations, s.Name)
+        return Counter((n.stem, i) for n in names for i in (indices(n) if n.scripts else [""]))
 
     @cached_property
     def read_stems(self) -> frozenset[s.Name]:
@@ -374,6 +395,7 @@ def _old_states(display: Sequence[s.Statement], section: Heading) -> Iterator[Fa
 
 TWINS = {"u": "μ", "v": "ν", "w": "ω", "p": "ρ", "a": "α", "n": "η", "x": "χ"}
 """Letters that are taken for one another."""
+LATIN = {greek: latin for latin, greek in TWINS.items()}
 
 
 def _look_alikes(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
@@ -411,26 +433,29 @@ def _other_cases(display: Sequence[s.Statement], section: Heading) -> Iterator[F
 def _other_spellings(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
     """`α_{ij} = …`, `c_i = Σ_j a_{ij} h_j`: nothing defines the a that is read, and nothing reads the α."""
     rows = [row for row in display if isinstance(row, s.Equation)]
-    for name in dict.fromkeys(n for row in rows for side in row.sides[1:] for n in _read(side)):
-        if name.stem in section.heads or len(section.by_stem.get(name.stem, ())) != 1:
+    read = ((n, row) for row in rows for side in row.sides[1:] for n in _read(side))
+    for name, row in read:
+        if name.stem in section.heads or section.stems[name.stem] != 1:
             continue
-        for stem, heads in section.heads.items():
-            same = [head for head in heads if head.scripts == name.scripts]
-            if same and _spelt_alike(name, stem, stem in section.read_stems):
-                text = f"{unicode(name)} stands only here, and nothing defines it; did you mean {unicode(same[0])}?"
+        for stem in _alike(name, section):
+            same = [head for head in section.heads.get(stem, ()) if head.scripts == name.scripts]
+            if same and not any(head is s.head(row.left) for head in same):  # `C_t = f_t ⊙ c_t`
+                meant = unicode(same[0])
+                text = f"{unicode(name)} stands only here, and nothing defines it; did you mean {meant}?"
                 yield warned("look-alike", text, name.span, same[0].span)
 
 
-def _spelt_alike(name: s.Name, stem: s.Name, read: bool) -> bool:
-    """Whether two letters differ by their case, or are taken for one another and one is idle; or words by a letter."""
-    if (name.accents, name.primes) != (stem.accents, stem.primes) or name.base == stem.base:
-        return False
-    if len(name.base) > 5 and len(stem.base) > 5 and "." not in name.base:
-        return name.base[0] == stem.base[0] and stem.base in misspellings(name.base)
-    if len(name.base) != 1 or not name.scripts:
-        return False
-    twins = TWINS.get(name.base) == stem.base or TWINS.get(stem.base) == name.base
-    return name.base.swapcase() == stem.base or (twins and not read)
+def _alike(name: s.Name, section: Heading) -> Iterator[s.Name]:
+    """What a name may be meant to be: a word mistyped, a letter in the other case, or its twin if that is idle."""
+    if len(name.base) > 5 and "." not in name.base:
+        some = {stem for sign in signs(name.base) for stem in section.words.get(sign, ())}
+        yield from (x for x in some if mistyped(x.base, name.base) and x.base[0] == name.base[0])
+    elif len(name.base) == 1 and name.scripts:
+        yield replace(name.stem, base=name.base.swapcase())
+        for twin in (TWINS.get(name.base), LATIN.get(name.base)):
+            stem = replace(name.stem, base=twin or "")
+            if twin and stem not in section.read_stems:
+                yield stem
 
 
 def _lone_labels(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
