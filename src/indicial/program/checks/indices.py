@@ -10,7 +10,7 @@ w^{t+1} = w^t - \eta \sum_i (\sigma(w x_i) - y_i) x_i          w lacks its t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from indicial.notation import syntax as s
@@ -330,9 +330,11 @@ def _lost_step(equation: s.Equation) -> Iterator[tuple[s.Name, s.Name]]:
             yield node, before[0]
 
 
-def lost_indices(
-    rows: Sequence[s.Equation], known: Mapping[tuple[s.Name, str], int]
-) -> Iterator[Fault]:
+Numbered = Callable[[], Mapping[tuple[s.Name, str], int]]
+"""How often each letter has each index, under a heading; asked for only where it matters."""
+
+
+def lost_indices(rows: Sequence[s.Equation], numbered: Numbered) -> Iterator[Fault]:
     """`Σ_j (y - μ_j)^2`, where all else has `y_j`: one y of many lacks the letter of the sum."""
     for row in rows:
         left = row.left.every(s.Name)
@@ -343,22 +345,22 @@ def lost_indices(
             for name in s.values(total.body):
                 if not isinstance(name, s.Name) or not name.bare or name == letter or name in left:
                     continue
-                often = known.get((name, letter.base), 0)
-                if is_letter(name.base) and name.base.isascii() and often > max(1, known[name, ""]):
+                if not is_letter(name.base) or not name.base.isascii():
+                    continue
+                if numbered().get((name, letter.base), 0) > max(1, numbered()[name, ""]):
                     text = f"{name.base} has no {letter.base} here, in a sum over {letter.base}"
                     hint = f"is {name.base}_{letter.base} meant?"
                     yield warned("lost-index", text, name.span, letter.span, hint=hint)
                     break
 
 
-def lost_times(
-    rows: Sequence[s.Equation], known: Mapping[tuple[s.Name, str], int]
-) -> Iterator[Fault]:
+def lost_times(rows: Sequence[s.Equation], numbered: Numbered) -> Iterator[Fault]:
     """`y = σ(W h_t)`, where all else has `y_t`: the left side lacks the step of the right."""
     for row in rows:
         left = row.left
         if not isinstance(left, s.Name) or left.scripts or len(row.sides) != 2:
             continue
+        known = numbered()
         if known.get((left, "")) != 1 or not known.get((left, "t")) or row.every(s.Dots):
             continue
         timed = [n for n in row.sides[1].every(s.Name) if "t" in indices(n)]

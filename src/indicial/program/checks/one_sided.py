@@ -81,9 +81,11 @@ def binders(reduction: s.Reduction) -> list[s.Name]:
 
 def bound(node: s.Node) -> set[str]:
     """The letters that something runs over: a sum, or the k of `Concat_{k=1}^K`."""
-    below = (i for name in node.every(s.Name) for i in name.sub if isinstance(i, s.Comparison))
-    compared = {n.base for i in below for n in i.operands[0].every(s.Name)}
-    return compared | {b.base for r in node.every(s.Reduction) for b in binders(r)}
+    found = {b.base for r in node.every(s.Reduction) for b in binders(r)}
+    for compared in node.every(s.Comparison):
+        if isinstance(compared.operands[0], s.Name) and compared.operators == ("=",):
+            found.add(compared.operands[0].base)
+    return found
 
 
 def sums(node: s.Node) -> list[s.Reduction]:
@@ -348,8 +350,8 @@ def _once(term: s.Expression) -> dict[str, s.Name]:
 def _other_recurrence(equation: s.Equation) -> Iterator[Fault]:
     """`S_n = γ_n S_{t-1} + …`: the step before is that of another letter."""
     left = equation.sides[0]
-    here = indices(left)
-    if not isinstance(left, s.Name) or len(here) != 1 or len(left.scripts) != 1:
+    here = indices(left) if isinstance(left, s.Name) and len(left.scripts) == 1 else []
+    if not isinstance(left, s.Name) or len(here) != 1:
         return
     for name in indexed(equation):
         steps = [found for script in scripts(name) if (found := shifted(s.inner(script)))]

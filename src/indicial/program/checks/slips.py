@@ -47,8 +47,8 @@ def slips(display: Sequence[s.Statement], section: Heading) -> list[Fault]:
     found += one_sided.unpaired(rows, section.examples)
     found += copied.other_steps(rows)
     found += indices.lost_steps(rows)
-    found += indices.lost_indices(rows, section.numbered)
-    found += indices.lost_times(rows, section.numbered)
+    found += indices.lost_indices(rows, lambda: section.numbered)
+    found += indices.lost_times(rows, lambda: section.numbered)
     found += [f for f in section.misfits if any(f.spans[0].within(row.span) for row in rows)]
     return _once([*found, *misnamed(display, section)])
 

@@ -309,14 +309,13 @@ def _other_letter(equation: s.Equation) -> Iterator[Fault]:
 def _no_probability(equation: s.Equation) -> Iterator[Fault]:
     """`P(y|x) = 1.9 - 3.8 = -1.9`: a probability that is negative, or larger than 1."""
     left = equation.left
-    for side in (
-        equation.sides[1:] if isinstance(left, s.Call) and left.word in ("P", "p", "Pr") else ()
-    ):
+    if not isinstance(left, s.Call) or left.word not in ("P", "Pr"):
+        return
+    for side in equation.sides[1:]:
         number = s.unsigned(side)
         if isinstance(number, s.Number) and re.fullmatch(r"\d+(\.\d+)?", number.text):
             negative = isinstance(s.inner(side), s.Negative) and float(number.text) > 0
-            if left.word != "p" and (negative or float(number.text) > 1):
-                how = "negative" if negative else "larger than 1"
-                text = f"a probability cannot be {how}"
+            if negative or float(number.text) > 1:
+                text = f"a probability cannot be {'negative' if negative else 'larger than 1'}"
                 yield warned(CODE, text, side.span, left.span, hint="is its logarithm meant?")
                 return

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
@@ -110,6 +110,11 @@ class Heading:
             if isinstance(head := s.head(row.sides[0]), s.Name):
                 found.setdefault(head.stem, []).append(head)
         return found
+
+    @cached_property
+    def initials(self) -> frozenset[str]:
+        """The letters that are defined, and the first ones of words."""
+        return frozenset(h.base if len(h.base) < 6 else h.base[0] + "…" for h in self.heads)
 
     @cached_property
     def words(self) -> dict[str, list[s.Name]]:
@@ -432,17 +437,28 @@ def _other_cases(display: Sequence[s.Statement], section: Heading) -> Iterator[F
 
 def _other_spellings(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
     """`α_{ij} = …`, `c_i = Σ_j a_{ij} h_j`: nothing defines the a that is read, and nothing reads the α."""
-    rows = [row for row in display if isinstance(row, s.Equation)]
-    read = ((n, row) for row in rows for side in row.sides[1:] for n in _read(side))
-    for name, row in read:
-        if name.stem in section.heads or section.stems[name.stem] != 1:
+    for row in display:
+        if not isinstance(row, s.Equation):
             continue
-        for stem in _alike(name, section):
-            same = [head for head in section.heads.get(stem, ()) if head.scripts == name.scripts]
-            if same and not any(head is s.head(row.left) for head in same):  # `C_t = f_t ⊙ c_t`
-                meant = unicode(same[0])
-                text = f"{unicode(name)} stands only here, and nothing defines it; did you mean {meant}?"
-                yield warned("look-alike", text, name.span, same[0].span)
+        for name in (n for side in row.sides[1:] for n in side.every(s.Name)):
+            if name.base in section.initials or not _candidates(name.base) & section.initials:
+                continue
+            for stem in _alike(name, section) if section.stems[name.stem] == 1 else ():
+                same = [h for h in section.heads.get(stem, ()) if h.scripts == name.scripts]
+                read = any(n is name for side in row.sides[1:] for n in _read(side))
+                # Not `C_t = f_t ⊙ c_t`.
+                if same and read and not any(head is s.head(row.left) for head in same):
+                    meant = unicode(same[0])
+                    text = f"{unicode(name)} stands only here, and nothing defines it; did you mean {meant}?"
+                    yield warned("look-alike", text, name.span, same[0].span)
+
+
+@cache
+def _candidates(base: str) -> frozenset[str]:
+    """The letters that one may be meant to be; of a word its first letter and that it is one."""
+    if len(base) > 5:
+        return frozenset({base[0] + "…"})
+    return frozenset({base.swapcase(), TWINS.get(base, ""), LATIN.get(base, "")}) - {""}
 
 
 def _alike(name: s.Name, section: Heading) -> Iterator[s.Name]:
