@@ -25,7 +25,7 @@ Slope = tuple[s.Expression, s.Expression]
 
 def slopes(equation: s.Equation) -> Iterator[Fault]:
     """The slips of an equation about derivatives."""
-    if not any(name.base in SIGNS for name in equation.every(s.Name)):
+    if not equation.every(s.Fraction):
         return
     for rule in (_lost_sign, _broken_chain, _indices, _summed):
         yield from rule(equation)

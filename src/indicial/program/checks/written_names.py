@@ -20,7 +20,6 @@ from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
 from indicial.program.checks.one_sided import Pairs, examples, indices
 from indicial.program.checks.similar import mistyped
-from indicial.program.checks.similar import slips as signs
 from indicial.program.checks.sizes import misfits
 from indicial.program.names.letters import is_capital, shifted
 
@@ -113,16 +112,16 @@ class Heading:
 
     @cached_property
     def initials(self) -> frozenset[str]:
-        """The letters that are defined, and the first ones of words."""
-        return frozenset(h.base if len(h.base) < 6 else h.base[0] + "…" for h in self.heads)
+        """The letters that are defined, and how words begin."""
+        return frozenset(h.base if len(h.base) < 6 else h.base[:3] + "…" for h in self.heads)
 
     @cached_property
     def words(self) -> dict[str, list[s.Name]]:
-        """The words that are defined, by what they share with those that are mistyped for them."""
+        """The words that are defined, by how they begin."""
         found: dict[str, list[s.Name]] = {}
         for stem in self.heads:
-            for sign in signs(stem.base) if len(stem.base) > 5 else ():
-                found.setdefault(sign, []).append(stem)
+            if len(stem.base) > 5:
+                found.setdefault(stem.base[:3], []).append(stem)
         return found
 
     @cached_property
@@ -455,17 +454,17 @@ def _other_spellings(display: Sequence[s.Statement], section: Heading) -> Iterat
 
 @cache
 def _candidates(base: str) -> frozenset[str]:
-    """The letters that one may be meant to be; of a word its first letter and that it is one."""
+    """The letters that one may be meant to be; of a word how it begins."""
     if len(base) > 5:
-        return frozenset({base[0] + "…"})
+        return frozenset({base[:3] + "…"})
     return frozenset({base.swapcase(), TWINS.get(base, ""), LATIN.get(base, "")}) - {""}
 
 
 def _alike(name: s.Name, section: Heading) -> Iterator[s.Name]:
     """What a name may be meant to be: a word mistyped, a letter in the other case, or its twin if that is idle."""
     if len(name.base) > 5 and "." not in name.base:
-        some = {stem for sign in signs(name.base) for stem in section.words.get(sign, ())}
-        yield from (x for x in some if mistyped(x.base, name.base) and x.base[0] == name.base[0])
+        some = section.words.get(name.base[:3], ())
+        yield from (stem for stem in some if mistyped(stem.base, name.base))
     elif len(name.base) == 1 and name.scripts:
         yield replace(name.stem, base=name.base.swapcase())
         for twin in (TWINS.get(name.base), LATIN.get(name.base)):
