@@ -342,8 +342,11 @@ def lost_indices(rows: Sequence[s.Equation], numbered: Numbered) -> Iterator[Fau
             letter = runner(total)
             if total.operator not in ("sum", "prod") or letter is None or not letter.bare:
                 continue
+            drawn = s.ids(d for e in total.body.every(s.Expectation) for d in e.draws)
             for name in s.values(total.body):
                 if not isinstance(name, s.Name) or not name.bare or name == letter or name in left:
+                    continue
+                if id(name) in drawn:  # the w of `E_{w_i ~ P(w)}`
                     continue
                 if not is_letter(name.base) or not name.base.isascii():
                     continue
