@@ -72,6 +72,11 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         1,
     ),
     "an inner product of matrices": (r"s = \Big\langle A, B - C \Big\rangle", {"s": 0, "A": 2, "B": 2, "C": 2}, 2),
+    "a word that begins with a number": (
+        r"\mathrm{MAE}_{3D} = \frac{1}{N} \sum_{i=1}^N |y_i - x_i|",
+        {"MAE_{3D}": 0, "y": 1, "x": 1},
+        1,
+    ),
     "a place in round brackets": (
         r"""\tilde\alpha_t(j) = f_j(t) \sum_i \alpha_{t-1}(i) P_{ij}, \qquad c_t = \sum_j \tilde\alpha_t(j),
         \qquad \alpha_t = \tilde\alpha_t / c_t""",
@@ -128,6 +133,14 @@ def test_an_outer_product(tmp_path: Path) -> None:
     k, v = draw(size=(4, 2)), draw(size=(4, 3))
     found = values(tmp_path, text, k=k, v=v)
     assert np.allclose(found["S"][-1], sum(np.outer(a, b) for a, b in zip(k, v, strict=True)))
+
+
+def test_the_row_of_a_table(tmp_path: Path) -> None:
+    draw = np.random.default_rng(2).normal
+    table, places, x = draw(size=(5, 3)), draw(size=(4, 3)), np.array([4, 0, 0, 2])
+    (program,) = loaded(tmp_path, "$$e_t = E[x_t] + p_t$$")
+    found = program.interpret({"x": x, "p": places}, {"E": table})
+    assert np.allclose(found["e"], table[x] + places)
 
 
 def test_a_remainder(tmp_path: Path) -> None:

@@ -233,6 +233,9 @@ class NameGrammar(Grammar):
             alone = any(self.ahead(sign, 1) for sign in ("}", ",", "⊤"))
             if alone and token.kind == "sign" and token.text in _SCRIPT_SIGNS:
                 items += (self.single(script=True),)
+            elif self.latex and self.at_dimensions(token):
+                self.i += 2
+                items += (s.Name(f"{token.text}D", font="roman", span=self.since(token)),)
             else:
                 items += (self.stretch() or self.expression(),)
             if self.latex and self.at("→") and isinstance(items[-1], s.Name):
@@ -261,6 +264,16 @@ class NameGrammar(Grammar):
             self.raised_top = True
         self.expect("}")
         return items
+
+    def at_dimensions(self, token: Token) -> bool:
+        """The 3D of `x_{3D}`: a word, and no three times D."""
+        letter = self.tokens[self.i + 1]
+        return (
+            token.text in ("1", "2", "3")
+            and letter.text == "D"
+            and not letter.space
+            and any(self.ahead(sign, 2) for sign in ("}", ","))
+        )
 
     def stretch(self) -> s.Expression | None:
         """The `<t` of `w_{<t}`: all before t. None for the `<t>` of `h^{<t>}`."""
