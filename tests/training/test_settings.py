@@ -94,6 +94,8 @@ def test_a_file_has_the_same_names(tmp_path: Path) -> None:
         ("data: {a: b}", "--data takes one word"),
         ("data: [book.txt, no]", "--data takes a word: put it in quotes; got False"),
         ("set: {CELL: }", "--set takes a word: put it in quotes; got None"),
+        (f"seed: {'9' * 5000}", "is not valid YAML"),
+        ("out: 2026-13-45", "is not valid YAML: month must be in 1..12"),
         ("resume: first", "run.yaml: --resume belongs on the command line, not in a file"),
     ],
 )
@@ -111,5 +113,7 @@ def test_a_file_that_is_not_there_or_says_nothing(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes("set: {λ: 1}".encode("utf-16"))
     with pytest.raises(IndicialError, match=r"latin\.yaml is not UTF-8 text"):
         read_config(tmp_path / "latin.yaml")
+    with pytest.raises(IndicialError, match="cannot read /dev/zero: it has more than"):
+        read_config(Path("/dev/zero"))
     (tmp_path / "empty.yaml").write_text("# nothing\n", encoding="utf-8")
     assert read_config(tmp_path / "empty.yaml") == Settings()

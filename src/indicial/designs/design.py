@@ -32,6 +32,7 @@ from indicial.inspect.subjects import Subject, Text, readings
 from indicial.library.loading import load
 from indicial.notation.parse import canonical_name
 from indicial.program.explain.facts import tie
+from indicial.program.inputs import named_text
 from indicial.program.ir import Code, Tensor
 from indicial.program.meaning.arrays import (
     InterpretError,
@@ -276,7 +277,7 @@ class Design:
     def load(path: str | os.PathLike[str]) -> Design:
         """A design that was saved; what is wrong with a file is said."""
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            content = json.loads(named_text(path))
             if not isinstance(content, dict) or content.get("kind") != KIND:
                 raise IndicialError(f"{path} is not a design: make one with design.save")
             if content["format"] != FORMAT:

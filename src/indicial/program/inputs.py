@@ -34,6 +34,15 @@ def plain_bytes(path: str | os.PathLike[str], most: int = TEXT) -> bytes:
         return file.read(most)
 
 
+def named_text(path: str | os.PathLike[str], most: int = TEXT) -> str:
+    """The text of a file that the user named: it may be a pipe or a link, and must come to an end."""
+    with open(path, "rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise Unfit(f"it has more than {most:,} bytes")
+    return content.decode("utf-8")
+
+
 def open_plain(path: str | os.PathLike[str], flags: int) -> int:
     """`os.open` for plain files: what is something else is not waited for, and links are not followed."""
     wary = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)

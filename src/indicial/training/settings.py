@@ -31,6 +31,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from indicial.program.inputs import Unfit, named_text
 from indicial.program.messages import IndicialError
 
 
@@ -328,9 +329,11 @@ def read_config(path: Path) -> Settings:
     import yaml
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = named_text(path)
     except OSError as error:
         raise IndicialError(f"cannot read {path}: {error.strerror}") from error
+    except Unfit as error:
+        raise IndicialError(f"cannot read {path}: {error}") from error
     except UnicodeDecodeError as error:
         raise IndicialError(f"{path} is not UTF-8 text: {error}") from error
     try:
@@ -338,7 +341,7 @@ def read_config(path: Path) -> Settings:
         _check_once(path, yaml.compose(text, Loader=yaml.SafeLoader))
     except RecursionError:
         raise IndicialError(f"{path} is nested too deep: settings are names with values") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, OverflowError) as error:  # numbers and dates may be none
         raise IndicialError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
     if found is None:
         return Settings()
