@@ -9,7 +9,16 @@ from statistics import fmean, variance
 
 import pytest
 
-from indicial.lab.trials import Result, groups, markdown, notes, plain, pooled_deviation, rows
+from indicial.lab.trials import (
+    Result,
+    groups,
+    markdown,
+    notes,
+    plain,
+    pooled_deviation,
+    rows,
+    spread,
+)
 
 
 def result(model: str, asked: int, seed: int, loss: float, **more: object) -> Result:
@@ -28,6 +37,16 @@ def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert Result.read(tmp_path) == one
     (tmp_path / "result.json").write_text('{"model": "gr')
     assert Result.read(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("larger", "said"), [(1.5, "falls by 0.100 to 0.500"), (2.5, "changes by -0.100 to +0.500")]
+)
+def test_what_more_parameters_do(larger: float, said: str) -> None:
+    losses = {("rnn", 1000): 2.0, ("rnn", 2000): larger, ("gru", 1000): 1.0, ("gru", 2000): 0.9}
+    made = [result(model, asked, 0, loss) for (model, asked), loss in losses.items()]
+    (line,) = spread(groups(made))
+    assert f"From 1k to 2k parameters the loss {said}, depending" in line
 
 
 def test_the_pooled_deviation_of_two_samples() -> None:

@@ -442,9 +442,11 @@ def spread(groups: Sequence[Group]) -> list[str]:
         for number in numbers
     ]
     first, last = short(numbers[0]), short(numbers[-1])
-    fall = f"{min(falls):.3f} to {max(falls):.3f}"
+    fall = f"falls by {min(falls):.3f} to {max(falls):.3f}"
+    if min(falls) < 0:  # larger ones may need more steps than there were
+        fall = f"changes by {-max(falls):+.3f} to {-min(falls):+.3f}"
     apart = f"{min(between):.3f} to {max(between):.3f}"
     return [
-        f"From {first} to {last} parameters the loss falls by {fall}, depending on the model; "
+        f"From {first} to {last} parameters the loss {fall}, depending on the model; "
         f"models of one size are {apart} apart."
     ]
