@@ -64,6 +64,7 @@ from indicial.program.rewrite import (
     tensors_read,
 )
 from indicial.program.sizes import Atom, Size, Strided
+from indicial.program.verify import verified
 
 MEMBER = ir.Index("b·", Size(), Size.of("B·"))
 """The index of the batch where the text leaves it out."""
@@ -108,7 +109,9 @@ def lift(
         axes,
         lambda c: replace(c, arguments=slices(c.arguments), results=slices(c.results)),
     )
-    return replace(code, tensors=tensors, statements=tuple(chain(*moved))), plan
+    members: dict[str, int | None] = {str(MEMBER.extent): None} if lifted else {}
+    made = replace(code, tensors=tensors, statements=tuple(chain(*moved)))
+    return verified(replace(made, sizes={**code.sizes, **members})), plan
 
 
 def _differing(code: ir.Code, ragged: Collection[str], draws: Collection[str]) -> set[str]:
@@ -178,9 +181,13 @@ def with_logs(code: ir.Code, plan: Plan, want: Sequence[str]) -> tuple[ir.Code, 
         tensors[name] = replace(tensors[old.target], name=name, probability=False)
         log = replace(old, target=name, body=ir.Apply("ln", (old.body,), span=old.body.span))
         again = replace(old, body=ir.Apply("exp", (ir.Read(name, old.left),)))
-        became.append([log, again] if old.target in kept else [log])
+        if old.target in kept:
+            became.append([log, again])
+        else:
+            became.append([log])
+            del tensors[old.target]
     plan = plan.rebuild(code.statements, became, partial(_loop, met))
-    return replace(code, tensors=tensors, statements=tuple(chain(*became))), plan
+    return verified(replace(code, tensors=tensors, statements=tuple(chain(*became)))), plan
 
 
 def log_name(name: str) -> str:
@@ -375,7 +382,7 @@ def with_guarded_starts(
                 statement = _guarded(statement, number, axis)
         moved.append(statement)
     plan = plan.rebuild(code.statements, [[s] for s in moved])
-    return replace(code, statements=tuple(moved)), plan, starts
+    return verified(replace(code, statements=tuple(moved))), plan, starts
 
 
 def _guarded(statement: ir.Statement, number: int, axis: ir.Axis) -> ir.Statement:

@@ -47,7 +47,8 @@ class Writing:
         self.want = list(dict.fromkeys(want))
         self.names = Identifiers(HELPERS)
         self.letters = {name: self.names.new(name) for name in code.sizes}
-        self.letters[str(MEMBER.extent)] = self.names.new("B")
+        if str(MEMBER.extent) not in self.letters:
+            self.letters[str(MEMBER.extent)] = self.names.new("B")
         self.graph = Graph()
         self.sizes = SizeTexts(self.graph, self.letters, empty)
         self.torch = Torch(self.graph, self.sizes)

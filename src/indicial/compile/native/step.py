@@ -42,6 +42,7 @@ from indicial.compile.passes.normal import normal
 from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import Code, Read
 from indicial.program.messages import IndicialError
+from indicial.program.verify import verified
 
 SLOWEST = 5e9
 """Bytes of weights in a second, less than any core alone reads: who takes longer was kept waiting."""
@@ -220,7 +221,7 @@ class NativeStep:
         self.tensors = code.tensors
         fixed = {n: v for n, v in sizes.items() if n != count and n not in ragged}
         try:
-            flat = normal(unrolled(code, want, fixed | {count: 2}))
+            flat = verified(normal(verified(unrolled(code, want, fixed | {count: 2}))))
         except NotUnrolled as reason:
             raise Unsupported(str(reason)) from reason
         if len(flat.statements) > MOST_STATEMENTS:
