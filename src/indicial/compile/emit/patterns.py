@@ -27,8 +27,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from indicial.compile.emit.calls import BIAS, EMBEDDING, MERGED, Finding
 from indicial.compile.emit.nodes import INDEXED, NUMBER, Graph, Listed, Node
@@ -48,12 +48,18 @@ from indicial.program.sizes import Size
 LINEAR = "F.linear"
 
 
+@dataclass
 class Rebuilder(ABC):
     """Override `made` to say what a node becomes; None if it stays what it is."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.became: dict[Node, Node] = {}
+    torch: Torch
+    uses: Counter[Node]
+    """How many nodes and lines read each node."""
+    became: dict[Node, Node] = field(default_factory=dict)
+
+    @property
+    def graph(self) -> Graph:
+        return self.torch.graph
 
     @abstractmethod
     def made(self, node: Node) -> Node | None:
@@ -103,18 +109,15 @@ class _Sum:
 
 def biased(block: Block, torch: Torch, names: Collection[str]) -> tuple[Block, list[Finding]]:
     """The block with biases in their maps, and where word vectors are looked up, which is only told."""
-    rewriter = _Biased(torch, live_uses(block), names)
+    rewriter = _Biased(torch, live_uses(block), names=names)
     return rewriter.block(block), rewriter.findings
 
 
+@dataclass
 class _Biased(Rebuilder):
-    def __init__(self, torch: Torch, uses: Counter[Node], names: Collection[str]) -> None:
-        super().__init__(torch.graph)
-        self.torch = torch
-        self.uses = uses
-        self.names = names
-        self.findings: list[Finding] = []
-        self.tensor = ""
+    names: Collection[str] = ()
+    findings: list[Finding] = field(default_factory=list)
+    tensor = ""
 
     def assign(self, item: Assign) -> Assign | None:
         self.tensor = item.tensor
@@ -204,16 +207,14 @@ def multiplied_together(
     together = [g for g in groups.values() if len(g) > 1 and _fits_a_line(g)]
     if not together:
         return block, []
-    rebuilder = _Merger(torch, together)
+    rebuilder = _Merger(torch, live_uses(block), groups={n: g for g in together for n in g})
     findings = [Finding(MERGED, "linear", tensors[n]) for group in together for n in group]
     return rebuilder.block(block), findings
 
 
+@dataclass
 class _Merger(Rebuilder):
-    def __init__(self, torch: Torch, groups: Sequence[Sequence[Node]]) -> None:
-        super().__init__(torch.graph)
-        self.torch = torch
-        self.groups = {node: group for group in groups for node in group}
+    groups: Mapping[Node, Sequence[Node]] = field(default_factory=dict)
 
     def made(self, node: Node) -> Node | None:
         group = self.groups.get(node)
@@ -299,11 +300,6 @@ def in_place(block: Block, torch: Torch) -> Block:
 
 
 class _InPlace(Rebuilder):
-    def __init__(self, torch: Torch, uses: Counter[Node]) -> None:
-        super().__init__(torch.graph)
-        self.torch = torch
-        self.uses = uses
-
     def made(self, node: Node) -> Node | None:
         if node.operation == LINEAR and (inner := self.map_below(node.arguments[0])) is not None:
             if self.uses[node.arguments[0]] != 1:

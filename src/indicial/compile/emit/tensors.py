@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from indicial.compile.emit.batch import Ragged, StartsBeyond, at_letters, position, varies
 from indicial.compile.emit.nodes import (
@@ -40,32 +40,27 @@ from indicial.program.meaning.differing import stays_inside
 from indicial.program.sizes import Size
 
 
+@dataclass
 class Tensors:
     """All tensors of a program, by name."""
 
-    def __init__(
-        self,
-        code: ir.Code,
-        torch: Torch,
-        names: Identifiers,
-        ragged: Ragged,
-        starts: StartsBeyond,
-        zeros: Collection[str],
-        want: Collection[str],
-    ) -> None:
-        self.code = code
-        self.uses = Counter([*want, *(r.tensor for s in code.statements for r in s.reads())])
+    code: ir.Code
+    torch: Torch
+    names: Identifiers
+    ragged: Ragged
+    starts: StartsBeyond
+    zeros: Collection[str]
+    """Those of them that are 0 beyond their lengths."""
+    want: Collection[str]
+
+    def __post_init__(self) -> None:
+        reads = (read for statement in self.code.statements for read in statement.reads())
+        self.uses = Counter([*self.want, *(read.tensor for read in reads)])
         """How often each tensor is read, or wanted."""
-        self.torch = torch
-        self.graph = torch.graph
+        self.graph = self.torch.graph
         self.scope: Scope = self.graph.root
         """Where the text stands."""
-        self.names = names
-        self.ragged = ragged
-        self.starts = starts
         self.stores: dict[str, Store] = {}
-        self.zeros = frozenset(zeros)
-        """Those of them that are 0 beyond their lengths."""
         self.given: dict[str, str] = {}
         """Tensors from outside that the text reads, with their identifiers."""
 

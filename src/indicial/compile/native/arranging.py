@@ -188,7 +188,7 @@ def arranged(
     plan = schedule(code, [n for n in want if n not in copies])
 
     def parts(plan: Plan, identity: str, join: Join) -> list[Part]:
-        arrangement = _Arrangement(code, want, sums, ragged, identity, zeros)
+        arrangement = _Arrangement(code, want, sums, ragged, identity, set(zeros))
         return arrangement.tiled(plan, join) if tiles else arrangement.parts(join(code, plan))
 
     own = join or partial(fused, walk=walk, apart=sums)
@@ -262,24 +262,20 @@ def _fixed(code: Code, plan: Plan) -> tuple[str, ...]:
     return tuple(name for name in code.sizes if name in names - steps)
 
 
+@dataclass
 class _Arrangement:
-    def __init__(
-        self,
-        code: Code,
-        want: Sequence[str],
-        summed: frozenset[str],
-        ragged: Collection[str],
-        identity: str,
-        zeros: Collection[str],
-    ) -> None:
-        self.code = code
-        self.zeros = set(zeros)
-        self.want = tuple(want)
-        self.summed = summed
-        self.identity = identity
+    code: Code
+    want: Sequence[str]
+    summed: frozenset[str]
+    ragged: Collection[str]
+    identity: str
+    zeros: set[str]
+
+    def __post_init__(self) -> None:
+        tensors = self.code.tensors
         self.numbers = itertools.count()
-        self.given = [n for n, t in code.tensors.items() if t.role in ("input", "parameter")]
-        self.same = frozenset(code.tensors.keys() - varying(code, ragged))
+        self.given = [n for n, t in tensors.items() if t.role in ("input", "parameter")]
+        self.same = frozenset(tensors.keys() - varying(self.code, self.ragged))
 
     def parts(self, plan: Plan) -> list[Part]:
         return self._arranged(list(self._parts(plan, [])))

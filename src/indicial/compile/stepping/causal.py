@@ -310,33 +310,28 @@ def with_keys(causal: Causal) -> ir.Code:
         if not isinstance(place, ir.Affine) or not place.terms:
             statements.append(statement)
             continue
-        keys = _Keys(tensors, statement, causal, place.terms[0][0], data)
+        step = place.terms[0][0]
+        keys = _Keys(tensors, statement, (), causal=causal, step=step, data=data)
         body = keys.outside_of(statement.body, statement.scope)
         statements += [*keys.made, replace(statement, body=body)]
     return replace(code, tensors=tensors, statements=tuple(statements))
 
 
+@dataclass(kw_only=True)
 class _Keys(Hoisting):
     """What leaves one statement; its step is the state here."""
 
-    def __init__(
-        self,
-        tensors: dict[str, ir.Tensor],
-        statement: ir.Statement,
-        causal: Causal,
-        step: str,
-        data: set[str],
-    ) -> None:
-        super().__init__(tensors, statement, ())
-        self.step = step
-        self.data = data
-        self.walked = causal.axes.keys()
-        size = causal.walk.size
+    causal: Causal
+    step: str
+    data: set[str]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.long = {
             index.name
-            for node in statement.body.walk()
-            for index in (*statement.indices, *getattr(node, "indices", ()))
-            if size in index.extent.names
+            for node in self.statement.body.walk()
+            for index in (*self.statement.indices, *getattr(node, "indices", ()))
+            if self.causal.walk.size in index.extent.names
         }
 
     def reads_state(self, expression: ir.Expression) -> bool:
@@ -345,7 +340,7 @@ class _Keys(Hoisting):
 
     def worth(self, expression: ir.Expression) -> bool:
         reads = expression.tensors()
-        if reads & self.walked and not free_indices(expression) & self.long:
+        if reads & self.causal.axes.keys() and not free_indices(expression) & self.long:
             return False  # `f[w[0],j]`: it has a step, but no index for it
         return super().worth(expression) and bool(reads & self.data)
 

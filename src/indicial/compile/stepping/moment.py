@@ -152,16 +152,17 @@ class AtStep:
     fixed: dict[str, ir.Affine]
 
 
+@dataclass
 class Moment:
     """The equations at a step. `place` is the step of what is given now."""
 
-    def __init__(self, causal: Causal, slots: Slots, place: Size) -> None:
-        self.causal = causal
-        self.code = causal.code
-        self.walk = causal.walk
-        self.slots = slots
-        self.place = place
-        self.first = place.number is not None
+    causal: Causal
+    slots: Slots
+    place: Size
+
+    def __post_init__(self) -> None:
+        self.code, self.walk = self.causal.code, self.causal.walk
+        self.first = self.place.number is not None
         self.starts: dict[tuple[str, int], str | None] = {}
         """At the first step: elements that equations with a number on the left define."""
         self.tensors: dict[str, ir.Tensor] = {}

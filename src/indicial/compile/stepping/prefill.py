@@ -217,15 +217,17 @@ class Given:
 Tensors = dict[str, torch.Tensor]
 
 
+@dataclass
 class Prefill:
     """The pass of one decoder; `walks` says whether it goes along its input step by step."""
 
-    def __init__(self, stepping: Stepping, ragged: frozenset[str], walks: bool) -> None:
-        self.stepping = stepping
-        self.ragged = ragged
-        self.walks = walks
-        self.causal = causal = stepping.causal
-        self.tensors = tuple(n for n in _slotted(stepping) if causal.code.of(n))
+    stepping: Stepping
+    ragged: frozenset[str]
+    walks: bool
+
+    def __post_init__(self) -> None:
+        self.causal = causal = self.stepping.causal
+        self.tensors = tuple(n for n in _slotted(self.stepping) if causal.code.of(n))
         # How many steps further than what is given the pass has to go.
         self.ahead = max((causal.offsets[name] for name in self.tensors), default=0)
 

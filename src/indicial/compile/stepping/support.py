@@ -19,7 +19,7 @@ How far an index goes at one step: `t_2 ≤ t_1` ends it at the step itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from indicial.program import ir
@@ -61,12 +61,12 @@ def with_support(code: ir.Code, walk: Walk) -> ir.Code:
     return replace(code, statements=tuple(statements))
 
 
+@dataclass
 class _Supports:
     """The conditions outside of which each tensor is 0, in the indices of its last equation."""
 
-    def __init__(self, code: ir.Code) -> None:
-        self.code = code
-        self.known: dict[str, list[ir.Expression]] = {}
+    code: ir.Code
+    known: dict[str, list[ir.Expression]] = field(default_factory=dict)
 
     def of(self, name: str) -> list[ir.Expression]:
         if name not in self.known:
