@@ -64,6 +64,11 @@ class Ranged:
         """Where it begins, and how many values it has."""
         return self.lower, self.extent
 
+    def beyond(self, place: Size) -> bool:
+        """Whether a place certainly lies outside the range."""
+        low, high = (place - self.lower).number, (place - self.upper).number
+        return (low is not None and low < 0) or (high is not None and high > 0)
+
 
 @dataclass(frozen=True)
 class Index(Ranged):
@@ -282,11 +287,6 @@ class Axis(Ranged):
     letter: str
     lower: Size
     extent: Size
-
-    def beyond(self, place: Size) -> bool:
-        """Whether a place certainly lies outside the range."""
-        low, high = (place - self.lower).number, (place - self.upper).number
-        return (low is not None and low < 0) or (high is not None and high > 0)
 
 
 @dataclass(frozen=True)

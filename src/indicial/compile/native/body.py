@@ -279,9 +279,7 @@ def _within_range(statement: ir.Statement, general: ir.Statement) -> ir.Statemen
             alike &= narrow.lower + own.offset == index.lower + other.offset
             places[narrow.name] = ir.Affine(other.terms, other.offset - own.offset)
             continue
-        before = (own.offset - index.lower - other.offset).number
-        behind = (own.offset - index.upper - other.offset).number
-        if (before is not None and before < 0) or (behind is not None and behind > 0):
+        if index.beyond(own.offset - other.offset):
             return statement
         tests.append(ir.Apply("=", (ir.IndexValue(other), ir.IndexValue(own))))
     if len(tests) == (statement.guard is not None):

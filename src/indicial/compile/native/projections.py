@@ -358,14 +358,14 @@ def outer(code: Code, statement: Statement, same: Collection[str]) -> Outer | No
         apart = ((a - own_a.lower) - (c - own_c.lower)).number
         if apart is None:
             return None
-        first = _larger(index.lower + a - own_a.lower, Size.of(max(0, int(apart))))
+        begins = _least(own_a.lower - index.lower - a, Size.of(min(0, -int(apart))))
         ends = (index.upper + a - own_a.lower, own_a.extent - 1, own_c.extent - 1 + int(apart))
-        last = _smallest(*ends)
-        if first is None or last is None:
+        last = _least(*ends)
+        if begins is None or last is None:
             return None
         shape = tuple(axis.extent for axis in code.tensors[statement.target].axes)
         return Outer(
-            statement.target, left.tensor, right.tensor, int(apart), (first, last), shape,
+            statement.target, left.tensor, right.tensor, int(apart), (-begins, last), shape,
             before, behind,
         )  # fmt: skip
     return None
@@ -402,12 +402,8 @@ def _walked(code: Code, read: Read, index: str, axis: int) -> tuple[Size, Axis] 
     return place.offset, code.tensors[read.tensor].axes[axis]
 
 
-def _larger(a: Size, b: Size) -> Size | None:
-    difference = (a - b).number
-    return None if difference is None else a if difference >= 0 else b
-
-
-def _smallest(*sizes: Size) -> Size | None:
+def _least(*sizes: Size) -> Size | None:
+    """The smallest of some sizes, where numbers are between them."""
     least = sizes[0]
     for size in sizes[1:]:
         difference = (size - least).number

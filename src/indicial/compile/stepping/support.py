@@ -225,14 +225,9 @@ def upper(
             if constraint.differs or not isinstance(form, ir.Affine) or form.terms != ((name, 1),):
                 continue
             end = -form.offset
-            if best is None or _less(end, best[0]):
+            if best is None or ((best[0] - end).number or 0) > 0:
                 best = end, condition
     return best
-
-
-def _less(a: Size, b: Size) -> bool:
-    apart = (b - a).number
-    return apart is not None and apart > 0
 
 
 def says_only(condition: ir.Expression) -> bool:
