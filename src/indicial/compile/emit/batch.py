@@ -32,7 +32,7 @@ The first of the indices may have any extent, as no index counts with it.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -110,8 +110,18 @@ def lift(
         lambda c: replace(c, arguments=slices(c.arguments), results=slices(c.results)),
     )
     members: dict[str, int | None] = {str(MEMBER.extent): None} if lifted else {}
-    made = replace(code, tensors=tensors, statements=tuple(chain(*moved)))
+    made = _with_statements(code, tensors, moved)
     return verified(replace(made, sizes={**code.sizes, **members})), plan
+
+
+def _with_statements(
+    code: ir.Code, tensors: dict[str, ir.Tensor], became: Iterable[Sequence[ir.Statement]]
+) -> ir.Code:
+    """A program with what became of its statements; what has none left is gone."""
+    statements = tuple(chain(*became))
+    there = {statement.target for statement in statements}
+    known = {n: t for n, t in tensors.items() if t.role != "defined" or n in there}
+    return replace(code, tensors=known, statements=statements)
 
 
 def _differing(code: ir.Code, ragged: Collection[str], draws: Collection[str]) -> set[str]:
@@ -181,13 +191,9 @@ def with_logs(code: ir.Code, plan: Plan, want: Sequence[str]) -> tuple[ir.Code, 
         tensors[name] = replace(tensors[old.target], name=name, probability=False)
         log = replace(old, target=name, body=ir.Apply("ln", (old.body,), span=old.body.span))
         again = replace(old, body=ir.Apply("exp", (ir.Read(name, old.left),)))
-        if old.target in kept:
-            became.append([log, again])
-        else:
-            became.append([log])
-            del tensors[old.target]
+        became.append([log, again] if old.target in kept else [log])
     plan = plan.rebuild(code.statements, became, partial(_loop, met))
-    return verified(replace(code, tensors=tensors, statements=tuple(chain(*became)))), plan
+    return verified(_with_statements(code, tensors, became)), plan
 
 
 def log_name(name: str) -> str:
