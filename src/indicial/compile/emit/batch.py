@@ -32,10 +32,11 @@ The first of the indices may have any extent, as no index counts with it.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
+from typing import Any
 
 from indicial.compile.emit.nodes import INT, Node
 from indicial.compile.emit.numbers import NotEmitted, replaced, strided
@@ -50,7 +51,7 @@ from indicial.compile.emit.values import (
     merged_axes,
 )
 from indicial.compile.passes.simplify import simplified
-from indicial.compile.schedule.plan import Loop, Piece, Plan
+from indicial.compile.schedule.plan import Call, Loop, Piece, Plan
 from indicial.program import ir
 from indicial.program.cost.conditions import joined, surely_in
 from indicial.program.meaning.arrays import writes_batch
@@ -103,25 +104,30 @@ def lift(
     def slices(of: Sequence[Piece]) -> tuple[Piece, ...]:
         return tuple(Piece(s.tensor, (None, *s.places)) if s.tensor in lifted else s for s in of)
 
-    plan = plan.rebuild(
-        code.statements,
-        moved,
-        axes,
-        lambda c: replace(c, arguments=slices(c.arguments), results=slices(c.results)),
-    )
-    members: dict[str, int | None] = {str(MEMBER.extent): None} if lifted else {}
-    made = _with_statements(code, tensors, moved)
-    return verified(replace(made, sizes={**code.sizes, **members})), plan
+    def call(own: Call) -> Call:
+        return replace(own, arguments=slices(own.arguments), results=slices(own.results))
+
+    if lifted:
+        code = replace(code, sizes={**code.sizes, str(MEMBER.extent): None})
+    return _rewritten(code, plan, moved, tensors, axes, call)
 
 
-def _with_statements(
-    code: ir.Code, tensors: dict[str, ir.Tensor], became: Iterable[Sequence[ir.Statement]]
-) -> ir.Code:
-    """A program with what became of its statements; what has none left is gone."""
+def _rewritten(
+    code: ir.Code,
+    plan: Plan,
+    became: Sequence[Sequence[ir.Statement]],
+    tensors: dict[str, ir.Tensor],
+    *around: Callable[[Any], Any],
+) -> tuple[ir.Code, Plan]:
+    """A program and its plan with what became of each statement; a tensor that has none left goes.
+
+    `around` says what becomes of loops and calls.
+    """
     statements = tuple(chain(*became))
     there = {statement.target for statement in statements}
     known = {n: t for n, t in tensors.items() if t.role != "defined" or n in there}
-    return replace(code, tensors=known, statements=statements)
+    made = verified(replace(code, tensors=known, statements=statements))
+    return made, plan.rebuild(code.statements, became, *around)
 
 
 def _differing(code: ir.Code, ragged: Collection[str], draws: Collection[str]) -> set[str]:
@@ -192,8 +198,7 @@ def with_logs(code: ir.Code, plan: Plan, want: Sequence[str]) -> tuple[ir.Code, 
         log = replace(old, target=name, body=ir.Apply("ln", (old.body,), span=old.body.span))
         again = replace(old, body=ir.Apply("exp", (ir.Read(name, old.left),)))
         became.append([log, again] if old.target in kept else [log])
-    plan = plan.rebuild(code.statements, became, partial(_loop, met))
-    return verified(_with_statements(code, tensors, became)), plan
+    return _rewritten(code, plan, became, tensors, partial(_loop, met))
 
 
 def log_name(name: str) -> str:
@@ -387,8 +392,7 @@ def with_guarded_starts(
                 starts.setdefault((statement.target, number), []).append(at)
                 statement = _guarded(statement, number, axis)
         moved.append(statement)
-    plan = plan.rebuild(code.statements, [[s] for s in moved])
-    return verified(replace(code, statements=tuple(moved))), plan, starts
+    return *_rewritten(code, plan, [[s] for s in moved], code.tensors), starts
 
 
 def _guarded(statement: ir.Statement, number: int, axis: ir.Axis) -> ir.Statement:
