@@ -234,8 +234,8 @@ Tensors = Sequence[Tensor]
 # Written out: not all versions of PyTorch read them off `list[torch.Tensor]`.
 SCAN = "(Tensor[] arguments, Tensor[] lengths, SymInt[] sizes, str ragged, str key) -> Tensor[]"
 SCAN_GRADIENT = (
-    "(Tensor[] arguments, Tensor[] kept, Tensor[] gradients, str needed, Tensor[] lengths, "
-    "SymInt[] sizes, str ragged, str key) -> Tensor[]"
+    "(Tensor[] arguments, Tensor[] kept, Tensor[] gradients, Tensor[] lengths, SymInt[] sizes, "
+    "str ragged, str needed, str key) -> Tensor[]"
 )
 
 
@@ -430,10 +430,10 @@ def _scan_gradient(
     arguments: Tensors,
     kept: Tensors,
     gradients: Tensors,
-    needed: str,
     lengths: Tensors,
     sizes: Sequence[int],
     ragged: str,
+    needed: str,
     key: str,
 ) -> list[Tensor]:
     call = _Call(registered(key), sizes, ragged)
@@ -441,9 +441,8 @@ def _scan_gradient(
 
 
 @_scan_gradient.register_fake
-def _(
-    arguments: Tensors, kept: Tensors, gradients: Tensors, needed: str, *rest: Any
-) -> list[Tensor]:
+def _(arguments: Tensors, *given: Any) -> list[Tensor]:
+    *_, needed, _ = given
     return [torch.empty_like(arguments[int(n)]) for n in needed.split(",") if n]
 
 
@@ -458,8 +457,10 @@ def _gradient(ctx: Any, gradients: list[Tensor | None]) -> tuple[Any, ...]:
 
     def by_operator(*given: Any) -> list[Tensor]:
         *tensors, needed, lengths = given
-        there = (list(lengths), call.sizes, call.ragged, call.recurrence.key)
-        found: list[Tensor] = torch.ops.indicial.scan_gradient(*map(list, tensors), needed, *there)
+        there = call.sizes, call.ragged, needed, call.recurrence.key
+        found: list[Tensor] = torch.ops.indicial.scan_gradient(
+            *map(list, (*tensors, lengths)), *there
+        )
         return found
 
     own = call.slopes(ctx.saved_tensors, ctx.needs_input_grad[0], gradients, by_operator)
