@@ -6,17 +6,11 @@
     G[t,j] = σ(G^{(1)}[t,j] + G^{in}[t,j])    │  Fused: one loop over j
     h[t,j] = …                                ┘
 
-The statements are in normal form (`passes.normal`).
+    … p[t,i] + q[t,i] …                       p and q products that nothing else reads: one
+                                              product, their operands side by side
 
-The linear maps of a step: which statements are products of an operand with weights.
-
-    R^{(1)}[t,j] = Σ_i W^R[j,i] h[t-1,i]     ┐  Matmul: one product, both weights side by side
-    G^{(1)}[t,j] = Σ_i W^G[j,i] h[t-1,i]     ┘
-
-    … p[t,i] + q[t,i] …                         p and q products that nothing else reads: one
-                                                product, their operands side by side
-
-The second is what the adjoint of the first looks like.
+The second product is what the adjoint of the first looks like. The statements are in normal form
+(`passes.normal`).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ The tensors of a kernel → where each of them lies.
 x, W, h^{start}     arguments          t0, t1, t2
 h                   kept               t3
 R                   read in its step   s0, one slot: memory of the part
-R^{(1)}             a product          columns of its result, when that is written (`matrix.py`)
+R^{(1)}             a product          columns of its result, when that is written (`text.py`)
 
 Writing the lines of a kernel: blocks, loops over indices, variables with fresh names.
 
