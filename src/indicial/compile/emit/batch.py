@@ -126,7 +126,8 @@ def _rewritten(
     statements = tuple(chain(*became))
     there = {statement.target for statement in statements}
     known = {n: t for n, t in tensors.items() if t.role != "defined" or n in there}
-    made = verified(replace(code, tensors=known, statements=statements))
+    told = replace(code, tensors=known, tests=(), loss=None, generated=None)
+    made = verified(replace(told, statements=statements))
     return made, plan.rebuild(code.statements, became, *around)
 
 
