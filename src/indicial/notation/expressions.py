@@ -187,10 +187,9 @@ class ExpressionParser(ConditionGrammar):
     def dotted(self, token: Token) -> bool:
         r"""Whether a full stop multiplies, `\gamma_n.x_n`: right between two factors, with no blank."""
         behind = self.tokens[self.i + 1] if self.latex and self.at(".") else token
-        if behind is token or token.space or not self.starts_factor(behind):
-            return False
-        total = behind.kind == "sigma" or behind.text == "sum"  # `\frac{1}{N}. \sum_i x_i`
-        return total or not behind.space
+        return (
+            behind is not token and not (token.space or behind.space) and self.starts_factor(behind)
+        )
 
     def no_script(self, name: s.Expression, star: Token) -> None:
         r"""`\tilde h*t = h*{t-1}`: Markdown took two `_` for emphasis, and stars are left."""
