@@ -153,6 +153,8 @@ KEPT = (
     "mixture",
     "gathered",
     "sealed",
+    "reserve",
+    "kept",
 )
 """The sets whose displays stand in folders of the same names."""
 

@@ -578,3 +578,15 @@ $$\mathbf{h}_t = \mathbf{e}_t + P_t$$
 """
     axes = {n: len(t.axes) for p in programs(tmp_path, text) for n, t in p.code.tensors.items()}
     assert axes | {"F": 3, "s": 1, "Δ": 3, "h": 2, "e": 2, "P": 2} == axes
+
+
+NOT_TRIED = [
+    r"\Pr(y|x) = \frac{C(x y)}{\sum_w C(x w)} = \frac{C(x y)}{C(x)}",
+    r"g = \frac{\partial}{\partial u_w} \log \sum_x e^{u_x^\top v} = \frac{e^{u_w^\top v} v}{\sum_x e^{u_x^\top v}}",
+    r"y_k = \sum_{k'} x_{k'} \delta_{k k'} = x_k",
+]
+
+
+@pytest.mark.parametrize("display", NOT_TRIED)
+def test_a_step_that_may_well_follow_is_no_error(tmp_path: Path, display: str) -> None:
+    assert said(programs(tmp_path, f"$${display}$$")) == []

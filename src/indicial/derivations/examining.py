@@ -42,7 +42,20 @@ from indicial.derivations.values import Open
 from indicial.notation.node import kept
 from indicial.notation.printers import name_key
 from indicial.notation.reasoning import Clause, Limit
-from indicial.notation.syntax import Call, Equation, Index, Name, Number, Statement, ids
+from indicial.notation.syntax import (
+    Call,
+    Equation,
+    Fraction,
+    Index,
+    Name,
+    Number,
+    Product,
+    Reduction,
+    Statement,
+    Transpose,
+    factors,
+    ids,
+)
 from indicial.program.names.uses import BUILT_IN
 from indicial.program.sections import Block
 from indicial.program.vectors.regular import transposed
@@ -312,6 +325,12 @@ def _examined(todo: list[Step], scopes: list[Scope], known: Known) -> Iterator[F
     if todo and (name := _function_and_value(todo[0].equation)):
         yield from (Finding(s, UNTRIED, f"{name} is a function and a value of it") for s in todo)
         return
+    if todo and (name := _only_called(todo[0].equation, scopes)):
+        yield from (Finding(s, UNTRIED, f"nothing defines the function {name}") for s in todo)
+        return
+    if todo and (name := _member_of_a_sum(todo[0].equation)):
+        yield from (Finding(s, UNTRIED, f"a sum may hold {name}") for s in todo)
+        return
     for step in todo:
         finding = _one(step, scopes, known)
         if finding.status == UNTRIED and step.relation == "=":
@@ -332,6 +351,29 @@ def _function_and_value(equation: Equation) -> str:
     functions, called = ids(c.function for c in calls), {c.word for c in calls}
     names = (n for n in equation.every(Name) if called and n.bare and n.base in called)
     return next((n.base for n in names if id(n) not in functions), "")
+
+
+def _only_called(equation: Equation, scopes: list[Scope]) -> str:
+    """The C of `C(x y) / Σ_w C(x w) = C(x y) / C(x)`, which counts words in a row and multiplies none."""
+    calls = [c for c in equation.every(Call) if c.function.bare and c.word not in BUILT_IN]
+    rows = [c for c in calls if len(c.arguments) == 1 and isinstance(c.arguments[0], Product)]
+    for call in rows:
+        firsts = {c.arguments for c in calls if c.word == call.word}
+        defined = any(call.word in scope.functions for scope in scopes)
+        if not defined and any((word,) in firsts for word in factors(call.arguments[0])):
+            return call.word
+    return ""
+
+
+def _member_of_a_sum(equation: Equation) -> str:
+    """The u_w of `∂/∂u_w ln Σ_x exp(u_x^⊤ v)`: one of the vectors that are summed, and none beside them."""
+    fractions = [n for n in equation.every(Fraction) if n.above.every(Name)[:1] == [Name("∂")]]
+    below = [n for fraction in fractions for n in factors(fraction.below) if isinstance(n, Name)]
+    below += [n.ends[-1] for n in equation.every(Name) if n.ends]
+    summed = [n for total in equation.every(Reduction) for n in total.body.every(Transpose)]
+    vectors = {n.stem: n.sub for turned in summed for n in turned.body.every(Name) if n.sub}
+    others = (n for n in below if n.sub and vectors.get(n.stem, n.sub) != n.sub)
+    return next(map(name_key, others), "")
 
 
 def _one(step: Step, scopes: list[Scope], known: Known) -> Finding:
