@@ -98,6 +98,7 @@ def _compile_what_is_asked_for(ahead: bool) -> None:
 
 
 patching = False
+gc.disable()  # until all is imported and collected, which makes little garbage
 loading.load = _once(loading.load)  # before any test imports it
 
 
@@ -113,6 +114,7 @@ def pytest_collection_finish() -> None:
     """What was imported stays: to look through it for garbage again and again took a tenth of the time."""
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(20_000, 20, 50)
 
 

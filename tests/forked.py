@@ -32,6 +32,7 @@ PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def serve(place: str) -> None:
     """Copy this process for whoever comes, until standard input is closed."""
+    import gc
     import importlib
     import pkgutil
 
@@ -45,6 +46,8 @@ def serve(place: str) -> None:
     sys.modules["indicial.lab.pool"].PYTHON = python(place)
     # Pictures of curves take half the time of a small training, and are drawn elsewhere.
     sys.modules["indicial.training.curves"].Curves.ended = lambda *_: None
+    gc.collect()
+    gc.freeze()  # copies look for garbage among their own, and leave these pages shared
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the copies here
     door = socket.socket(socket.AF_UNIX)
     door.bind(place)

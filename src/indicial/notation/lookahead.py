@@ -325,6 +325,8 @@ def with_separators(tokens: Sequence[Token], latex: bool) -> list[Token]:
 
 
 def _separate(tokens: list[Token], opener: int, bars: list[int]) -> None:
+    if not bars:
+        return  # before anything looks back: a row may have thousands of brackets
     text = tokens[opener].text if opener >= 0 else ""
     head = _head(tokens, opener)
     if text == "[" and head not in _RANDOM:

@@ -9,8 +9,10 @@ import pytest
 import torch
 
 from indicial.compile.emit import dispatch
-from indicial.compile.native import experts
+from indicial.compile.native import experts, toolchain
 from tests.compile.test_choices import SCORES, SIZES, TEXTS, drawn, made, told
+
+pytestmark = pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
 
 OTHERS = {
     "weights for all": "y[t,i] = Σ_e top_k(g[t,e], 2) W[e,i,F] SiLU(U[e,F,J] x[t,J] + b[e,F]) (V[F,J] x[t,J])",

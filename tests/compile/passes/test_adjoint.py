@@ -98,12 +98,9 @@ class Trial:
 
         return (at(EPSILON) - at(-EPSILON)) / (2 * EPSILON)
 
-    def directions(self) -> list[dict[str, Any]]:
+    def direction(self) -> dict[str, Any]:
         """All sources at once; each alone would be as good, and slower."""
-        return [
-            {name: self.random.normal(size=np.shape(self.sources[name])) for name in self.real}
-            for _ in range(2)
-        ]
+        return {name: self.random.normal(size=np.shape(self.sources[name])) for name in self.real}
 
 
 def assert_gradient(
@@ -121,18 +118,16 @@ def assert_gradient(
             drawn.inputs = {n: np.abs(x) + 0.1 for n, x in drawn.inputs.items()}
         trial = Trial(forward, outputs, drawn, size)
         gradients = trial.gradients(found)
-        for direction in trial.directions():
-            slope = trial.slope(direction)
-            own = sum(float((gradients[n] * d).sum()) for n, d in direction.items())
-            assert own == pytest.approx(slope, rel=1e-5, abs=1e-6), [
-                show_statement(s) for s in found.statements
-            ]
+        direction = trial.direction()
+        own = sum(float((gradients[n] * d).sum()) for n, d in direction.items())
+        assert own == pytest.approx(trial.slope(direction), rel=1e-5, abs=1e-6), [
+            show_statement(s) for s in found.statements
+        ]
     return found
 
 
-UNUSUAL = {"focus": {"positive": True}, "near": {"sizes": (2, 3)}, "gpt2": {"sizes": (2, 3)}}
+UNUSUAL = {"focus": {"positive": True}, "near": {"sizes": (2,)}, "gpt2": {"sizes": (2,)}}
 """Attention as an input has to be positive; there is no mean over one layer or word less one."""
-LARGE = ("encoder_decoder", "encoder_decoder_prenorm", "bahdanau", "answer")
 
 
 def test_what_is_solved_for_by_name_alone_is_a_given_index_as_it_is() -> None:
@@ -154,7 +149,7 @@ def test_what_is_solved_for_by_name_alone_is_a_given_index_as_it_is() -> None:
 @pytest.mark.parametrize("model", names())
 def test_library(model: str) -> None:
     forward = load(model).code
-    options: dict[str, Any] = {"sizes": (1, 2)} if model in LARGE else {}
+    options: dict[str, Any] = {"sizes": (1, 2)}  # awkward programs, which are small, have 4
     options |= UNUSUAL.get(model, {})
     assert_gradient(forward, **options)
     if forward.loss is not None:
