@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,27 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     patching = "monkeypatch" in fixtures
     _draw_if_asked("curves" in fixtures)
     _compile_what_is_asked_for(item.path.parent.name == "native")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
+    """Of a test that goes through the whole library every other model is `long`.
+
+    Which of the two halves differs from test to test: a fault of a pass shows on many models, and one
+    of a model in many tests.
+    """
+    names = library.names()
+    swept: dict[str, dict[pytest.Function, str]] = {}
+    for item in items:
+        given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        for model in [value for value in given if isinstance(value, str) and value in names]:
+            test = f"{item.path.name}::{item.originalname}"
+            swept.setdefault(test, {})[item] = model
+    for test, models in swept.items():
+        if set(models.values()) == set(names):
+            for item, model in models.items():
+                if (zlib.crc32(test.encode()) + names.index(model)) % 2:
+                    item.add_marker(pytest.mark.long)
 
 
 def pytest_collection_finish() -> None:

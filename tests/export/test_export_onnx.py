@@ -63,6 +63,7 @@ def test_step_by_step_from_the_file_of_the_beginning(lstm: tuple[OnnxExport, Pat
         out, state = after["P"], {name: after[f"{name}_next"] for name in state}
 
 
+@pytest.mark.long
 def test_attention_is_traced(tmp_path: Path) -> None:
     module = deepcopy(model("transformer", L=1)).float()
     found = export_onnx(module, tmp_path / "model.onnx")

@@ -36,8 +36,8 @@ CHANGEABLE = [
     and path.stem not in ("positions", "repetition")
 ]
 
-# Kernels of their own for claims that `tests/claims` has tried.
-LONG = ("repetition", "ugrnn_to_gru")
+# Seconds each, for what `tests/claims` and `tests/test_docs.py` have run already.
+LONG = ("repetition", "ugrnn_to_gru", "hand_design", "copying", "cnn")
 
 sheets = pytest.mark.parametrize("sheet", PROBLEMS, ids=lambda path: path.stem)
 

@@ -17,6 +17,7 @@ The folder stands alone: neither the library nor the data nor the files of the e
 from __future__ import annotations
 
 import difflib
+import functools
 import os
 import platform
 from collections.abc import Iterator, Mapping
@@ -226,8 +227,9 @@ class Run:
 
     # ------------------------------------------------------------------ the model
 
-    @property
+    @functools.cached_property
     def program(self) -> Program:
+        """The equations, which stay as they are: read and checked once, whoever asks."""
         return self.description.equations.program()
 
     def checkpoint(self, which: str = "best") -> Checkpoint:

@@ -90,6 +90,8 @@ def test_nothing_is_drawn_where_nothing_is_kept(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(torch.Tensor, "normal_", None, raising=False)
     made = load("rnn").compile(J=3, K=2, device="meta")
     assert all(p.is_meta for p in made.parameters())
+    stated = Program.of_text("input x[j]\nparameter W[i,j]\nW[i,j] ~ N(0, 1)\ny[i] = W[i,J] x[J]")
+    assert stated.compile(I=2, J=3, device="meta").parameter("W").is_meta
 
 
 def test_starts_of_ones_own() -> None:

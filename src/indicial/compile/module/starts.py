@@ -253,7 +253,8 @@ class _Stated:
 def fill(values: torch.Tensor, name: str, rule: tuple[float, float], start: Start | None) -> None:
     """Put starting values in place: by rule, or as somebody said."""
     with torch.no_grad():
-        if start is None and values.is_meta:
+        drawn = start is None or (callable(start) and not isinstance(start, torch.Tensor))
+        if drawn and values.is_meta:
             pass  # nothing is kept there, and to draw it PyTorch imports its compiler, for a second
         elif start is None:
             mean, deviation = rule
