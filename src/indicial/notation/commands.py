@@ -12,6 +12,7 @@ newline, comment.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from indicial.notation.grouping import fractions, own_words, phrase_name, without_idle_braces
 from indicial.notation.signs import (
@@ -127,9 +128,6 @@ class _Reader:
             elif token.text == "}" and opened:
                 self.partner[opened.pop()] = i
 
-        # The letters that stand by themselves: those of `BN(W x + b)` do not, those of a product do.
-        lines = (i for i, token in enumerate(tokens) if latex and token.kind == "letter")
-        self.alone = {tokens[i].text for i in lines if not _beside_letters(tokens, i)}
         self.own_words = words | own_words(tokens) if latex else frozenset[str]()
 
     def run(self) -> list[Token]:
@@ -162,7 +160,10 @@ class _Reader:
         word = "".join(t.text for t in self.tokens[self.i - 1 : end])
         called = self.opens_call(end)
         scripted = self.i > 1 and self.tokens[self.i - 2].text in ("_", "^")
-        capitals = called and len(word) > 1 and word.isupper() and self.alone.isdisjoint(word)
+        capitals = (
+            called and len(word) > 1 and word.isupper() and self.lone_letters.isdisjoint(word)
+        )
+        capitals = capitals and not self.counts(end)
         if scripted or not (word in self.own_words or is_word(word, called) or capitals):
             glued = next((f for f in _GLUED if word.startswith(f)), "")
             if scripted or not 0 < len(word) - len(glued) < 3:
@@ -174,6 +175,19 @@ class _Reader:
             word = glued  # `lnE_i`
         self.i = end
         self.emit("word", usual_word(word), token, token.span.to(self.tokens[end - 1].span))
+
+    @cached_property
+    def lone_letters(self) -> set[str]:
+        """The letters that stand by themselves: those of `BN(W x + b)` do not, those of a product do."""
+        letters = (i for i, token in enumerate(self.tokens) if token.kind == "letter")
+        return {self.tokens[i].text for i in letters if not _beside_letters(self.tokens, i)}
+
+    def counts(self, place: int) -> bool:
+        """Whether brackets hold a size and a number: the `(L - 1)` of `KT(L - 1)`, a product of sizes."""
+        texts = [t.text for t in self.tokens[place : place + 6]]
+        inside = texts[texts.index("(") + 1 : texts.index(")")] if ")" in texts else []
+        letters = [text for text in inside if text.isalpha()]
+        return len(letters) == 1 and letters[0].isupper() and any(map(str.isdigit, inside))
 
     def opens_call(self, place: int) -> bool:
         """Whether round brackets open there: `BN(`, `BN\\left(`, `BN\\big(`."""

@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from indicial.notation.rows import CLOSERS, CLOSING, STEP
+from indicial.notation.rows import STEP
 from indicial.notation.signs import (
     CONDITION_WORDS,
     EQUATION_SIGNS,
@@ -23,8 +23,7 @@ from indicial.notation.signs import (
 )
 from indicial.notation.tokens import Token, is_sign
 
-_BRACKETS = CLOSING.union(CLOSERS)
-_NESTING = ("sign", "begin", "end")
+_NESTING = ("begin", "end")
 _CONSTRAINING = frozenset({"s.t", "s.t.", "subject to"})
 _OUTER = re.compile(r"\b(outer|tensor|kronecker)[- ]product", re.IGNORECASE)
 _ARROWS = ("\\xrightarrow", "\\xleftarrow")
@@ -98,8 +97,10 @@ def with_depths(tokens: Iterable[Token]) -> Iterator[tuple[Token, int]]:
     """Each token with the number of brackets and environments that are open after it."""
     depth = 0
     for token in tokens:
-        if token.kind in _NESTING and (token.kind != "sign" or token.text in _BRACKETS):
+        if token.kind in _NESTING:
             depth += nesting(token)
+        elif token.kind == "sign" and token.text in STEP:
+            depth += STEP[token.text]  # as `nesting` says, which would be asked of all signs
         yield token, depth
 
 

@@ -283,7 +283,7 @@ class Naming:
         return stem, tuple(scripts)
 
     def _is_decoration(self, script: s.Expression) -> bool:
-        if script == s.Number("∞") or _counts_dimensions(script):
+        if script == s.Number("∞"):
             return True
         if isinstance(script, s.Name) and not _is_group(script):
             if script.font == "roman" or script.base in _SCRIPTS:
@@ -482,12 +482,6 @@ def _carried(statement: s.Statement) -> set[str]:
 def _arithmetic(script: s.Expression) -> bool:
     """`(t-s)`, `(2n)`: something is computed in the brackets; `(h)` and `(1)` only name."""
     return isinstance(s.inner(script), s.Add | s.Negative | s.Product | s.Fraction)
-
-
-def _counts_dimensions(script: s.Expression) -> bool:
-    """The 3D of `MAE_{3D}`."""
-    factors = script.factors if isinstance(script, s.Product) else ()
-    return len(factors) == 2 and isinstance(factors[0], s.Number) and factors[1] == s.Name("D")
 
 
 def _is_group(script: s.Expression) -> bool:
