@@ -319,17 +319,8 @@ def _key(name: Name) -> str:
 
 def _examined(todo: list[Step], scopes: list[Scope], known: Known) -> Iterator[Finding]:
     """The steps of a chain; a side that has no value is stepped over."""
-    if todo and any(_WIDE.search(side.span.text) for side in todo[0].equation.sides):
-        yield from (Finding(s, UNTRIED, "several equations stand side by side") for s in todo)
-        return
-    if todo and (name := _function_and_value(todo[0].equation)):
-        yield from (Finding(s, UNTRIED, f"{name} is a function and a value of it") for s in todo)
-        return
-    if todo and (name := _only_called(todo[0].equation, scopes)):
-        yield from (Finding(s, UNTRIED, f"nothing defines the function {name}") for s in todo)
-        return
-    if todo and (name := _member_of_a_sum(todo[0].equation)):
-        yield from (Finding(s, UNTRIED, f"a sum may hold {name}") for s in todo)
+    if todo and (reason := _not_to_be_tried(todo[0].equation, scopes)):
+        yield from (Finding(s, UNTRIED, reason) for s in todo)
         return
     for step in todo:
         finding = _one(step, scopes, known)
@@ -345,6 +336,19 @@ def _examined(todo: list[Step], scopes: list[Scope], known: Known) -> Iterator[F
         yield finding
 
 
+def _not_to_be_tried(equation: Equation, scopes: list[Scope]) -> str:
+    """Why the steps of a chain may well follow though numbers in the place of its names do not agree."""
+    if any(_WIDE.search(side.span.text) for side in equation.sides):
+        return "several equations stand side by side"
+    if name := _function_and_value(equation):
+        return f"{name} is a function and a value of it"
+    if name := _counter_of_words(equation, scopes):
+        return f"nothing defines the function {name}"
+    if name := _member_of_a_sum(equation):
+        return f"a sum may hold {name}"
+    return ""
+
+
 def _function_and_value(equation: Equation) -> str:
     """The σ of `σ(w^⊤ x) x = σ x`: whoever writes so leaves out what it is of."""
     calls = [c for c in equation.every(Call) if c.function.bare and c.word in BUILT_IN]
@@ -353,14 +357,14 @@ def _function_and_value(equation: Equation) -> str:
     return next((n.base for n in names if id(n) not in functions), "")
 
 
-def _only_called(equation: Equation, scopes: list[Scope]) -> str:
+def _counter_of_words(equation: Equation, scopes: list[Scope]) -> str:
     """The C of `C(x y) / Σ_w C(x w) = C(x y) / C(x)`, which counts words in a row and multiplies none."""
     calls = [c for c in equation.every(Call) if c.function.bare and c.word not in BUILT_IN]
     rows = [c for c in calls if len(c.arguments) == 1 and isinstance(c.arguments[0], Product)]
     for call in rows:
-        firsts = {c.arguments for c in calls if c.word == call.word}
+        arguments = {c.arguments for c in calls if c.word == call.word}
         defined = any(call.word in scope.functions for scope in scopes)
-        if not defined and any((word,) in firsts for word in factors(call.arguments[0])):
+        if not defined and any((word,) in arguments for word in factors(call.arguments[0])):
             return call.word
     return ""
 

@@ -94,10 +94,9 @@ def told(item: Display) -> str:
     text = item.body.text
     numbers = _NUMBERS.search(text)
     if len(text) <= _FAR // 2 and numbers and re.match(rf"\s*{_NAME}", text):
-        one = (
-            "\\{" not in numbers[0] or "_" in text[: numbers.start()]
-        )  # all of a δ may be in {0, 1}
-        return "number" if one else ""
+        # All the elements of a δ may be in {0, 1}; a y_i is one.
+        all_of_it = "\\{" in numbers[0] and "_" not in text[: numbers.start()]
+        return "" if all_of_it else "number"
     opened = r"\s*(?:\\\{|\()?" if _SEQUENCE.search(text) else ""
     if len(text) > _FAR // 2 or _NO_NAME.search(text) or not re.match(rf"{opened}\s*{_NAME}", text):
         return ""

@@ -315,14 +315,13 @@ class Tables:
         weight = max(odd, self.loose(parts[0], added=True))
         for part in parts[1:]:
             here = max(odd, self.loose(part, added=True))
-            last = part
 
             def rule(
                 a: Shape,
                 b: Shape,
                 first: float = weight,
                 second: float = here,
-                last: s.Expression = last,
+                last: s.Expression = part,
             ) -> tuple[Shape, float] | None:
                 shape = together(a, b)
                 if shape is None:
