@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping
 from typing import TextIO
 
-from indicial.library.loading import resolve
+from indicial.library.loading import load, resolve
 from indicial.notation.documents import parse_pasted, read_text
 from indicial.notation.syntax import Declaration
 from indicial.program.messages import IndicialError
@@ -41,6 +41,8 @@ def written(
     guessed, as in a document; with `document=None` only where the text declares nothing.
     """
     source = read_text(text, title)
+    if source.flavour != "plain":
+        return load(source, fills=fills)
     parsed = [p for _, p in parse_pasted(source)]
     faults = source.faults
     statements = [s for p in parsed for s in p.statements]

@@ -143,6 +143,7 @@ GROUPS = {
 }
 
 ELSEWHERE = {
+    "not-read": "a text of which nothing is read",
     "encoding": "a file that is no UTF-8",
     "file": "a file that cannot be read",
     "notebook": "a notebook that is no JSON",

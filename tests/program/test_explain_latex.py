@@ -29,6 +29,10 @@ KNOWN = {
 GREEK = {command.strip("\\") for command in LATEX_LETTERS.values()}
 
 
+BODIES = {"masked": "encoder", "language_model_stack": "stacked"}
+"""What reads the last layer of another text, and a text that has layers."""
+
+
 def model(name: str) -> str:
     program = load(name)
     return latex_document([Part(heading(program), shown_equations(program))])
@@ -40,10 +44,13 @@ def commands(document: str) -> set[str]:
 
 def test_a_document_reads_back_as_the_same_equations(tmp_path: Path) -> None:
     for name in library.names():
+        program = load(*filter(None, (BODIES.get(name), name)))
         path = tmp_path / f"{name}.tex"
-        path.write_text(model(name), encoding="utf-8")
-        read = {unicode(equation) for equation in load(path).equations}
-        assert read == {unicode(equation) for equation in load(name).equations}, name
+        text = latex_document([Part(heading(program), shown_equations(program))])
+        path.write_text(text, encoding="utf-8")
+        again = load(path)
+        assert not again.skipped, name
+        assert set(map(unicode, again.equations)) == set(map(unicode, program.equations)), name
 
 
 def test_only_known_commands_and_no_report() -> None:

@@ -590,3 +590,36 @@ NOT_TRIED = [
 @pytest.mark.parametrize("display", NOT_TRIED)
 def test_a_step_that_may_well_follow_is_no_error(tmp_path: Path, display: str) -> None:
     assert said(programs(tmp_path, f"$${display}$$")) == []
+
+
+NOTES = r"""
+## Attention
+
+$$e_{ij} = v^\top \tanh(W s_{i-1} + U h_j), \quad c_i = \sum_j \frac{\exp(e_{ij})}{\sum_k \exp(e_{ik})} h_j$$
+
+$$\theta^* = \arg\min_\theta L(\theta)$$
+"""
+
+
+def test_what_is_loaded_is_what_the_document_says(tmp_path: Path) -> None:
+    path = tmp_path / "notes.md"
+    path.write_text(NOTES, encoding="utf-8")
+    for program in (load(path), load(NOTES), written(NOTES)):
+        assert [s.reason for s in program.skipped] == ["it is about the best parameters"]
+        assert not program.errors and "1 not read" in repr(program)
+        assert program.statements == load_document(path)[0].statements
+
+
+@pytest.mark.parametrize("around", [r"$$%s$$", r"\[%s\]", "%s", r"\begin{align}%s\end{align}"])
+def test_nothing_is_made_of_what_is_not_read(around: str) -> None:
+    for program in (load(around % BEST), written(around % BEST)):
+        (error,) = program.errors
+        assert error.text == "this is not read: it is about the best parameters"
+
+
+BEST = r"\theta^* = \arg\min_\theta L(\theta)"
+
+
+def test_sections_that_contradict_each_other_are_not_one_program() -> None:
+    text = "# One\n$$h_t = \\tanh(W h_{t-1} + U x_t)$$\n# Two\n$$h_t = W h_{t-1} + V x_t$$"
+    assert "defined-twice" in [m.code for m in load(text).errors]

@@ -220,7 +220,7 @@ def _show_mistakes(programs: Sequence[Program], where: TextIO | None = None) -> 
 def _try(options: argparse.Namespace) -> int:
     from indicial.inspect.trial import trial
     from indicial.paste import pasted, written
-    from indicial.program.explain.explain import equations
+    from indicial.program.explain.explain import equations, unread
 
     text = options.what
     if text is None or text == "-":
@@ -240,6 +240,8 @@ def _try(options: argparse.Namespace) -> int:
         if len(programs) > 1:
             print(f"{program.title}\n")
         print("\n".join([*equations(program), ""]))
+        if left_out := unread(program):
+            print("\n".join([*left_out, ""]))
         for message in program.mistakes:  # warnings: what has errors is shown behind
             print(message.render(), end="\n\n")
         lines = trial(

@@ -22,6 +22,7 @@ from pathlib import Path
 from indicial import library
 from indicial.derivations.report import STEPS, Derivations, derives
 from indicial.notation.documents import (
+    Display,
     Document,
     by_looks,
     parse_document,
@@ -33,7 +34,7 @@ from indicial.notation.faults import Fault, Skipped
 from indicial.notation.parse import Parsed, canonical_name, parse_text
 from indicial.notation.sentences import Prose, contradictions
 from indicial.notation.source import Span
-from indicial.notation.syntax import Statement
+from indicial.notation.syntax import Equation, Statement
 from indicial.program.checks.slips import slips
 from indicial.program.checks.written_names import Heading
 from indicial.program.messages import IndicialError, Message, refused
@@ -46,7 +47,7 @@ from indicial.program.settling import settle
 
 WHOLE = re.compile(r"[0-9]{1,9}")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_NAMES = {"tex": "text.tex", "prose": "text.md"}
+_NAMES = {"tex": "text.tex", "prose": "text.md", "formula": "text"}
 """What a text that is no file is called, by its looks."""
 
 
@@ -106,6 +107,7 @@ def _joined(
         fills=fills,
         constants=constants,
         silencer=lambda message: any(part.silenced(message) for part in parts),
+        prose=[s for part in parts for s in part.prose],
         mend=mend,
     )
 
@@ -132,9 +134,13 @@ class _Part:
     skipped: Sequence[Skipped]
     document: bool
     silenced: Callable[[Message], bool]
+    prose: Sequence[Statement] = ()
+    """Those of the statements that stand in prose."""
 
 
 def _read_text(document: Document) -> _Part:
+    if not _is_equations(document) and parse_document(document):
+        return _read_prose(document)
     parsed = list(_parsed(document))
     return _Part(
         [s for p in parsed for s in p.statements],
@@ -143,6 +149,31 @@ def _read_text(document: Document) -> _Part:
         not _is_equations(document),
         _silencer([document]),
     )
+
+
+def _read_prose(document: Document) -> _Part:
+    """All that is read of a document, as one program; what is read in none of its programs is not read here.
+
+    What several programs of a document say of a name need not agree: then nothing is forgiven.
+    """
+    made = _in_document(document, "", "", "", None, resolver(_beside(document)))
+    skipped = list(dict.fromkeys(s for program in made for s in program.skipped))
+    statements = list(dict.fromkeys(s for program in made for s in program.written))
+    read = any(isinstance(s, Equation) for s in statements)
+    unread = [] if read else [_unread(one) for one in skipped]
+    return _Part(
+        statements,
+        [*unread, *(fault for program in made for fault in program.faults)],
+        skipped,
+        True,
+        _silencer([document]),
+        made[0].prose if len(made) == 1 else (),
+    )
+
+
+def _unread(skipped: Skipped) -> Fault:
+    """What is said of each formula where a whole text is not read."""
+    return Fault("not-read", f"this is not read: {skipped.reason}", (skipped.span,))
 
 
 def _read_again(program: Program) -> _Part:
@@ -193,7 +224,7 @@ def _in_document(
             found.above,
         )
         for found, display, parsed in parse_document(document)
-        for p in [strict(parsed) if display.surface == "plain" else loose(parsed)]
+        for p in [_judged(parsed, display, document)]
     ]  # fmt: skip
     if section or first or last:
         blocks = chosen(blocks, section, first, last)
@@ -242,6 +273,13 @@ def _parsed(document: Document) -> Iterator[Parsed]:
     """What each display says, of a text that is to be one program."""
     for display, parsed in parse_pasted(document):
         yield strict(parsed) if display.surface == "plain" else parsed
+
+
+def _judged(parsed: Parsed, display: Display, document: Document) -> Parsed:
+    """What a display says: what does not read is a slip among equations, and in prose something else."""
+    if display.surface == "plain":
+        return strict(parsed)
+    return parsed if document.flavour == "formula" else loose(parsed)
 
 
 SLIPS = frozenset({"bracket", "star-script"})

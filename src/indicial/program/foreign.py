@@ -49,7 +49,8 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
     if outline.spaces and _of_sizes(statement, outline):
         return "it says how sizes are related"
     asked = right.arguments if isinstance(right, s.Call) and right.word in PROBABILITY else ()
-    if statement.draws and asked and statement.left not in asked:  # `y_t ~ p(y | θ_t)`
+    left = _subscripted(statement.left)
+    if statement.draws and asked and left not in map(_subscripted, asked):  # `y_t ~ p(y | θ_t)`
         return "it draws from what nothing here defines"
     if statement.relations == ("≈",) and isinstance(s.unsigned(right), s.Number):
         return "it says about how large something is"
@@ -93,6 +94,13 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
             if reason := _no_table(call, statement, outline):
                 return reason
     return _word(statement, outline)
+
+
+def _subscripted(node: s.Expression) -> s.Expression:
+    """`w[t]` → `w_t`."""
+    if isinstance(node, s.Index) and isinstance(node.base, s.Name) and not node.base.sub:
+        return replace(node.base, sub=node.items)
+    return node
 
 
 def _is_read(name: s.Expression, outline: Outline) -> bool:
@@ -481,6 +489,7 @@ def _word(statement: s.Equation, outline: Outline) -> str:
     `price = w_{area} area + b` and `v = w v + c (gbest - x)` are about numbers with long names.
     """
     known = outline.defined | outline.declared | outline.bracketed | BUILT_IN
+    known |= {"loss", *(cell for cell, _ in outline.fills.values())}  # `CELL = gru`
     for side in statement.sides[1:]:
         names = list(_terms(side))
         words = [n.base for n in names if outline.naming.read(n).key not in known]

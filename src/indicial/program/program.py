@@ -110,6 +110,8 @@ class Program:
                 self.cells[name] = found
             return found
 
+        self.faults = tuple(faults)
+        self.prose = tuple(prose)
         self.skipped = tuple(skipped)
         self.document = document
         self._sketch = sketch
@@ -447,7 +449,8 @@ class Program:
         return f"$$\n{self.latex()}\n$$"
 
     def __repr__(self) -> str:
-        return f"Program({self.title or 'untitled'}: {len(self.equations)} equations)"
+        unread = f", {len(self.skipped)} not read" if self.skipped else ""
+        return f"Program({self.title or 'untitled'}: {len(self.equations)} equations{unread})"
 
 
 def _own(value: Fill) -> str | tuple[str, list[Statement]]:

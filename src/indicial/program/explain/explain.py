@@ -54,6 +54,8 @@ def explain(
     page.lines.append("")
     page.lines += equations(program, spelling, width)
     page.lines.append("")
+    if left_out := unread(program, width):
+        page.lines += [*left_out, ""]
     _reading(page, program, width)
     _names(page, facts, everything)
     _ranges(page, facts)
@@ -86,6 +88,21 @@ def equations(program: Program, spelling: str = "typed", width: int = WIDTH) -> 
         for line in text.splitlines():
             lines += wrapped(line, width)
     return lines
+
+
+LISTED = 6
+"""So many formulas that are not read are listed, and the others are counted."""
+
+
+def unread(program: Program, width: int = WIDTH) -> list[str]:
+    """What stands in the text and is no part of the program, and why; nothing if all of it is read."""
+    page = Page(width)
+    skipped = sorted(program.skipped, key=lambda one: one.span.start)
+    lines = [f"line {one.span.line}: {one.reason}" for one in skipped[:LISTED]]
+    if len(skipped) > LISTED:
+        lines.append(f"and {len(skipped) - LISTED} more, which `indicial check --notes` lists")
+    page.put("not read", [line for text in lines for line in page.fold(text)])
+    return page.lines
 
 
 def shown_equations(program: Program) -> list[Statement]:

@@ -329,7 +329,8 @@ class _Rewriting:
         if self._shrunk(statement, (NUMBER,)):
             return True
         # Where nothing fits at all there may be a slip, which is told if it is certain.
-        if statement.span in self.prose and ODD <= self._oddness(statement) < IMPOSSIBLE:
+        loose = statement.span in self.prose and not isinstance(statement.left, s.Index)
+        if loose and ODD <= self._oddness(statement) < IMPOSSIBLE:
             text = f"{UNLIKELY}; the nearest is {self._read_so(statement, {})}"
             self.skipped.append(Skipped(statement.span, text))
             return True
