@@ -30,7 +30,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
         "--set",
         default="dev",
         help="which labels: dev (default), final, latest, newest, public, wild, fresh, stretches, "
-        "unseen, afresh, further, chapters, online, mixture, gathered, sealed, reserve, kept",
+        "unseen, afresh, further, chapters, online, mixture, gathered, sealed, reserve, kept, textbooks, lessons",
     )
     score.add_argument("--verbose", action="store_true", help="show each that is not as meant")
     score.add_argument("--json", action="store_true", help="a verdict a line, for comparing")
