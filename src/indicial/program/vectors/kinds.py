@@ -236,18 +236,16 @@ class Kinds(Leaves):
         bound = {n.base for under in total.under for n in under.every(s.Name)}
         products = total.body.every(s.Product, s.Hadamard) if total.operator == "sum" else ()
         for factors in (product.factors for product in products):
-            reads = [
-                (seen, leaf) for f in factors if (seen := self._seen(f)) and (leaf := self.leaf(f))
-            ]
+            reads = [leaf for f in factors if (leaf := self.leaf(f))]
             places = [
-                (seen, [{n.base for n in i.every(s.Name)} for i in leaf.use.reference.items])
-                for seen, leaf in reads
+                (leaf, [{n.base for n in i.every(s.Name)} for i in leaf.use.reference.items])
+                for leaf in reads
             ]
-            there = [(seen, some) for seen, some in places if any(bound & p for p in some)]
-            weights = any(len(some) > 1 and seen.letter in "Ww" for seen, some in there)
+            there = [(leaf, some) for leaf, some in places if any(bound & p for p in some)]
+            weights = any(len(some) > 1 and leaf.letter in "Ww" for leaf, some in there)
             slides = any(len(place) > 1 and bound & place for _, some in there for place in some)
-            if len(there) > 1 and (weights or slides):
-                for seen, _ in there:
+            for leaf, _ in there if len(there) > 1 and (weights or slides) else ():
+                if (seen := self.seen.get(self.variable(leaf))) is not None:
                     seen.contracted = True
 
     def _added(self, total: s.Add) -> None:

@@ -493,12 +493,13 @@ class Tables:
         return all(leaf is not None and leaf.capital is False for leaf in leaves)
 
     def _weight(self, node: s.Expression) -> bool:
-        """The W_z of `W_z x_t`: with a label, and numbered by nothing."""
+        """The W_z of `W_z x_t`: with a label, and no element of anything."""
         leaf = self.kinds.leaf(node)
         return (
             leaf is not None
             and leaf.letter in WEIGHTS
             and bool(leaf.base.sub)
+            and len(leaf.use.reference.items) < 2
             and self._capital(node)
         )
 
