@@ -28,6 +28,7 @@ from indicial.notation.lookahead import (
     holds_condition,
     holds_value,
     nesting,
+    set_apart,
     speaks_of_outer,
 )
 from indicial.notation.names import spread
@@ -391,6 +392,7 @@ class ExpressionParser(ConditionGrammar):
                 and not element
                 and not holds_condition(self.tokens, self.i)
                 and not (self.latex and holds_value(self.tokens, self.i, _NO_INDICES))
+                and not (self.latex and set_apart(self.tokens, self.i))
             ):
                 self.i += 1
                 self.bars.append("[")

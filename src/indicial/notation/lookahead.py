@@ -133,6 +133,13 @@ def holds_value(tokens: Sequence[Token], start: int, functions: Container[str]) 
     return False
 
 
+def set_apart(tokens: Sequence[Token], start: int) -> bool:
+    r"""Whether a thin space stands before a bracket, so that it is a factor: `G_k\,[m_{k+1} - m_k]`."""
+    before, opening = tokens[start - 1].span, tokens[start].span
+    between = before.source.text[before.end : opening.start]
+    return any(space in between for space in ("\\,", "\\;", "\\:"))
+
+
 def without_idle_spaces(tokens: Sequence[Token]) -> list[Token]:
     """Keeps a wide space only where it separates two equations, or one from its guard."""
     if not [token for token in tokens if token.kind == "quad"]:
