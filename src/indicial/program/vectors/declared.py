@@ -118,10 +118,12 @@ class Declared:
         if word not in SAID:  # a space, `ℝ^d` or `R^d`, that was said under another heading
             costs = allowed(sizes(domain)) or {}
             word = _WORDS[sum(next(iter(costs)))] if costs else ""
-        if elsewhere:
-            self.kinds.elsewhere.add(leaf.key)
         rank = {"vector": 1, "state": 1, "matrix": 2}.get(word, 0)
         written = len(leaf.use.reference.items)
+        if elsewhere and rank and self._most(leaf) >= written + rank:
+            return  # "the vector $w$" of another section, and `Σ_i w_i x_i` here: its elements, or other vectors
+        if elsewhere:
+            self.kinds.elsewhere.add(leaf.key)
         if rank and not elsewhere and not written and self._has_elements(leaf, rank):
             self.kinds.total[leaf.key] = rank
         elif rank and not elsewhere and written and self._most(leaf) == written + rank:
