@@ -756,6 +756,16 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"M": 2, "K": 2, "β": 2},
         2,
     ),
+    "a number before bold vectors": (
+        r"\mathbf u_t^a = g_t \mathbf u_t^b + (1 - g_t) \mathbf u_{t-1}",
+        {"u^a": 2, "g": 1, "u^b": 2, "u": 2},
+        0,
+    ),
+    "a factor in brackets behind a thin space": (
+        r"\mathbf G_k = \mathbf P_k\,\mathbf A_k^{\mathsf T}\,[\mathbf R_{k+1}]^{-1}",
+        {"G": 3, "P": 3, "A": 3, "R": 3},
+        2,
+    ),
     "a regression": (
         r"Y = X\beta + \epsilon, \quad \epsilon \sim N(0, \sigma^2 I)",
         {"Y": 1, "X": 2, "β": 1, "ε": 1, "σ": 0},
@@ -1296,6 +1306,9 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     ),
     "a condition between two indices": (
         r"\frac{\partial a_j}{\partial z_i} = a_i (1 - a_i), \quad i = j", "a part of its display",
+    ),
+    "a similarity of any kind": (
+        r"v_i = \sum_j \mathrm{sim}(\mathbf q_i, \mathbf k_j) u_j", "nothing here defines",
     ),
     "many steps at once": (r"h_t = f(x_{<t})", "many steps"),
     "an index that has indices": (r"\eta(t) = \eta_i \text{ if } t_i \leq t \leq t_{i+1}", "indices"),
@@ -1893,3 +1906,25 @@ def test_the_letter_of_a_sum_changes_nothing(own: str, tmp_path: Path) -> None:
     scores = np.exp(q @ k.T)
     weights = scores / scores.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(program.interpret({"q": q, "k": k})["A"], weights)
+
+
+@pytest.mark.parametrize("told", ["vector $h_t$", "vector $s_t$"])
+def test_elements_of_what_a_sentence_calls_a_vector(told: str, tmp_path: Path) -> None:
+    """Gates whose sums are written out, in a section that speaks of vectors."""
+    gate = r"g_{t,i} = \sigma(b_i + \sum_j W_{i,j} h_{t-1,j})"
+    (found,) = readings(tmp_path, f"Here the {told} is the state.", gate)
+    assert found.axes == {"g": {2}, "b": {1}, "W": {2}, "h": {2}} and not found.skipped
+
+
+def test_elements_of_a_vector_of_another_section(tmp_path: Path) -> None:
+    score = r"z = \sum_{i=1}^n w_i x_i + b"
+    text = (
+        "# One",
+        score,
+        "# Two",
+        "Here $w$ is a weight vector, and $x$ a vector.",
+        r"z = w \cdot x + b",
+    )
+    first, second = readings(tmp_path, *text)
+    assert second.axes == {"z": {0}, "w": {1}, "x": {1}, "b": {0}}
+    assert first.axes in ({}, second.axes)  # if anything, no vector for each i

@@ -2,6 +2,7 @@ r"""Functions that notes name and leave to the reader to know.
 
     head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V)     Attention(Q, K, V) = softmax(Q K^⊤ / √d_k) V
     ℓ = -log exp(sim(z_i, z_j) / τ) / …                sim(u, v) = u^⊤ v / (‖u‖ ‖v‖)
+    V_i' = Σ_j sim(Q_i, K_j) V_j / …                   any: only what has a temperature is a cosine
 
 A text that defines one of them, under whatever heading, means its own. So it is with any function that has
 a word for a name: what one section defines, the others call.
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from indicial.notation.parse import parse_text
-from indicial.notation.syntax import Call, Equation, Name, Statement, every
+from indicial.notation.syntax import Call, Equation, Fraction, Name, Statement, every
 
 _TEXTS: Mapping[tuple[str, int], str] = {
     ("attention", 3): r"{name}(\mathbf Q, \mathbf K, \mathbf V) = "
@@ -55,10 +56,20 @@ def usual(statements: Sequence[Statement], written: Functions) -> list[Statement
     for function, count in calls:
         there = written.get((function, count), [])
         known = there[0] if len(there) == 1 else None
-        if not there and function.bare:
+        if (
+            not there
+            and function.bare
+            and (function.base.lower() != "sim" or _tempered(statements))
+        ):
             known = _definition(function.base, count)
         found += [known] if known is not None and function.base not in own else []
     return found
+
+
+def _tempered(statements: Sequence[Statement]) -> bool:
+    """`sim(z_i, z_j) / τ`, as contrastive losses have it."""
+    ratios = every(statements, Fraction)
+    return any(isinstance(r.above, Call) and r.above.word.lower() == "sim" for r in ratios)
 
 
 def function_head(statement: Statement) -> Call | None:

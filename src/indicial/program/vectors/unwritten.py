@@ -139,6 +139,11 @@ def exponentials(statements: list[s.Statement]) -> list[s.Statement]:
 # ---------------------------------------------------------------------- states side by side
 
 
+def _weighed(product: s.Product) -> bool:
+    r"""`(1 - g_t) \mathbf w_{t-1}`: who sets vectors in bold multiplies one by a number."""
+    return len({n.font == "bold" for n in s.values(product) if isinstance(n, s.Name)}) > 1
+
+
 def juxtaposed(statements: list[s.Statement], beside: bool = False) -> list[s.Statement]:
     """`f_t c_{t-1} + i_t tanh(…)`: of an author who writes neither ⊙ nor ⊤, element by element.
 
@@ -161,7 +166,7 @@ def juxtaposed(statements: list[s.Statement], beside: bool = False) -> list[s.St
 
     def change(node: s.Expression) -> s.Expression:
         new = rebuilt(node, change)
-        if isinstance(new, s.Product) and all(map(state, new.factors)):
+        if isinstance(new, s.Product) and all(map(state, new.factors)) and not _weighed(new):
             return s.Hadamard(new.factors, span=new.span)
         return new
 
