@@ -1333,10 +1333,6 @@ def test_outside(case: str, tmp_path: Path) -> None:
 
 
 SLIPS = {
-    "half of the indices": (
-        r"z^{(l)} = \sum_j w_{ji}^{(l)} a^{(l-1)}_j + b_i^{(l)}",
-        "right-only",
-    ),
     "a gate on the wrong side of a weight": (
         r"z_t = \sigma(W_z x_t + U_z h_{t-1}), \quad r_t = \sigma(W_r x_t + U_r h_{t-1}), \quad"
         r" \tilde h_t = \tanh(W_h [x_t, r_t U_r])",

@@ -33,11 +33,6 @@ SLIPS: dict[str, tuple[str, str, str]] = {
         "lost-power",
         "g_{t-2}",
     ),
-    "a condition on nothing": (
-        r"q = \prod_{m \in N(n), k \neq m} z_m",
-        "unbound-condition",
-        "k",
-    ),
     "another letter": (
         r"s[n,\ell] = Q[n,\ell] - \mathbf{1}[y[n] = c]",
         "other-letter",
@@ -57,17 +52,6 @@ SLIPS: dict[str, tuple[str, str, str]] = {
         r"\alpha_t(j) = \sum_{i=1}^N \alpha_{t-1}(j) a_{ij} b_j(o_t)",
         "half-copied",
         r"\alpha_{t-1}(j)",
-    ),
-    "a step of another letter": (
-        r"\begin{aligned} \hat m_k &= m_k / (1-\beta_1^k) \\ \hat v_k &= v_t / (1-\beta_2^k) \\ "
-        r"m_k &= \beta_1 m_{k-1} + (1-\beta_1) g_k \\ v_k &= \beta_2 v_{k-1} + (1-\beta_2) g_k^2 \end{aligned}",
-        "other-step",
-        "v_t",
-    ),
-    "a number for an index": (
-        r"L = -\sum_i (y_i \log h_i + (1 - y_1) \log(1 - h_i))",
-        "numbered-once",
-        "y_1",
     ),
     "an output given by itself": (r"o_t = \tanh(c_t) \odot o_t", "by-itself", "o_t"),
     "the letter of a sum before it": (
@@ -102,16 +86,6 @@ SLIPS: dict[str, tuple[str, str, str]] = {
         "copied-label",
         "b_i",
     ),
-    "a letter that nothing binds": (
-        r"L = -\sum_i y_i \log \hat y_j",
-        "free-letter",
-        r"\hat y_j",
-    ),
-    "an index that is summed and stands on the left": (
-        r"\alpha_{t+1}(i) = \left[\sum_{i=1}^N \alpha_t(i) a_{ij}\right] b_j(o_{t+1})",
-        "swapped-left",
-        "i",
-    ),
     "a step below without its braces": (
         r"h_t = \tanh(W x_t + U h_t-1)",
         "lost-brace",
@@ -127,9 +101,6 @@ SLIPS: dict[str, tuple[str, str, str]] = {
         "lost-brace",
         "e_ik",
     ),
-    "an index on the right only": (
-        r"z = \sum_j w_{ji} a_j + b_i", "right-only", "z",
-    ),
     "an index of the left side that is summed": (
         r"G_{i,j,n} = \sum_{m,n} K_{m,n} F_{i+m,j+n}", "left-summed", "n",
     ),
@@ -142,9 +113,6 @@ SLIPS: dict[str, tuple[str, str, str]] = {
     "a product whose letter is not used": (
         r"q = \prod_{s=1}^n \frac{u_{t+1}}{u_t}", "sum-index", "s",
     ),
-    "a step back from nothing": (
-        r"C_t = f_t \odot c^{(-1)} + i_t \odot g_t", "lost-letter", "c^{(-1)}",
-    ),
     "a name without its time": (
         r"x_{t+1} = x_t - \eta \nabla f(x, \xi_t)", "lost-time", "x",
     ),
@@ -156,13 +124,6 @@ SLIPS: dict[str, tuple[str, str, str]] = {
     ),
     "a term with another letter": (
         r"y_c(t) = C_{h b} h_b(t) + D_{c a} x_a(t)", "exchanged", "C_{h b}",
-    ),
-    "a state that runs backwards from the step before": (
-        r"\overleftarrow{h}_t = \tanh(W x_t + U \overleftarrow{h}_{t-1})", "backwards",
-        r"\overleftarrow{h}_{t-1}",
-    ),
-    "a row times a row": (
-        r"e_{ij} = x_i W^Q (x_j W^K) + x_i W^Q (a_{ij})^T", "no-transpose", "x_j W^K",
     ),
     "one index of two": (r"e_{ij} = \frac{q \cdot k_j}{\sqrt{d}}", "halved", "e_{ij}"),
     "weights of another gate": (
@@ -251,30 +212,17 @@ SLIPS: dict[str, tuple[str, str, str]] = {
     "a sum of what has no index": (
         r"L = \frac{1}{T} \sum_{t=1}^T |S - \hat S|", "idle-sum", "t",
     ),
-    "what another expectation draws": (
-        r"V = E_{x \sim p}[\log D(x)] + E_{z \sim q}[\log(1 - D(G(x)))]", "idle-draw", "x",
-    ),
-    "a sum that begins at the letter of the next": (
-        r"c = \sum_{j=i}^m \sum_{i=1}^n x_{ji}", "scope", "i",
-    ),
     "another name below than above": (
         r"\gamma_{jk} = \frac{a_k \phi(y_j|\theta_k)}{\sum_l a_l \theta(y_j|\theta_l)}", "half-copied", r"\phi",
     ),
     "another index below than above": (
         r"p(u_k | u_i) = \frac{\exp(s(u_k, u_j))}{\sum_{u'} \exp(s(u', u_i))}", "half-copied", "u_j",
     ),
-    "a mean of one term too many": (
-        r"m = \frac{1}{N} \sum_{i=0}^N x_i", "one-too-many", "N",
-    ),
     "a weight without its step": (
         r"w^{t+1} = w^t - \eta \sum_i (\sigma(w x_i) - y_i) x_i", "lost-index", "w",
     ),
     "a derivative without its sign": (
         r"\frac{\partial L}{\partial h} = \frac{\partial L}{y} \frac{\partial y}{\partial h}", "lost-slope", "y",
-    ),
-    "a chain that ends elsewhere": (
-        r"\frac{\partial J}{\partial v} = \frac{\partial J}{\partial \theta} \frac{\partial \theta}{\partial U}",
-        "broken-chain", "U",
     ),
     "a derivative with another index": (
         r"\frac{\partial C}{\partial b_j} = \frac{\partial C}{\partial z_k}", "slope-index", "z_k",
@@ -401,11 +349,6 @@ def test_found(case: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("display", SOUND)
 def test_silent(display: str, tmp_path: Path) -> None:
     assert said(tmp_path, display) == []
-
-
-def test_a_script_for_a_factor(tmp_path: Path) -> None:
-    display = r"f = g \Delta_x + \frac{1}{2} \Delta x^\top H \Delta x"
-    assert said(tmp_path, display) == [("joined-name", r"\Delta_x")]
 
 
 def test_a_letter_above_a_weight_that_is_its_own_index(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 r"""Slips of copying: one letter of several that was not changed with the others.
 
-\hat v_k = v_t / (1 - β^k)                                  v_k is meant: the display has no other t
-Σ_i (-y_i \log p_i - (1 - y_1) \log(1 - p_i))               y_i is meant
 o_t = \tanh(c_t) ⊙ o_t                                      o_t is given by itself
 \frac1z Σ_{z=1}^k a_z                                       z runs inside the sum, and stands before it
 α_t(j) = Σ_i α_{t-1}(j) a_{ij}                              the i of the sum is that of the step before
@@ -9,17 +7,15 @@ o_t = \tanh(c_t) ⊙ o_t                                      o_t is given by it
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
 from indicial.program.checks.indices import runner
-from indicial.program.names.letters import COUNTING, is_lone, shifted
+from indicial.program.names.letters import shifted
 
-CODES = frozenset({"half-copied", "other-step", "numbered-once", "by-itself", "outside-its-sum"})
+CODES = frozenset({"half-copied", "by-itself", "outside-its-sum"})
 
 ITSELF = frozenset("hcoszyr")
 """Letters of states, gates and outputs: nobody writes an update in place for them."""
@@ -29,50 +25,8 @@ def copied(equation: s.Equation) -> Iterator[Fault]:
     """The letters of an equation that were not changed with the others."""
     if equation.draws or equation.every(s.Dots) or any("≈" in sign for sign in equation.relations):
         return
-    for rule in (_numbered_once, _odd_entry, _by_itself, _outside_its_sum, _same_state):
+    for rule in (_by_itself, _outside_its_sum, _same_state):
         yield from rule(equation)
-
-
-def other_steps(rows: Sequence[s.Equation]) -> Iterator[Fault]:
-    """`v̂_k = v_t / (1 - β^k)`: a t in a display whose names are all numbered by k, v_k among them."""
-    names = [n for row in rows for n in row.every(s.Name) if len(n.sub) == 1]
-    lone = [(n, i) for n in names if isinstance(i := n.sub[0], s.Name) and is_lone(i)]
-    count = Counter(i.base for _, i in lone if i.base in COUNTING)
-    every = Counter(n.base for row in rows for n in row.every(s.Name))
-    if len(count) < 2:
-        return
-    (usual, often), *others = count.most_common()
-    stepped = any(
-        (step := shifted(i)) is not None and step[1] and step[0].base == usual
-        for n in names
-        for i in n.sub
-    )
-    for letter, once in others:
-        if once != 1 or often < 4 or every[letter] != 1 or not stepped:
-            continue
-        name = next(n for n, i in lone if i.base == letter)
-        defined = any(_holds(row.left, name) for row in rows)  # `h_n = 0` begins at the end
-        if not defined and any(n.stem == name.stem and i.base == usual for n, i in lone):
-            text = f"{unicode(name)} is {unicode(replace(name, sub=(s.Name(usual),)))} elsewhere in this display"
-            hint = f"nothing else here has {letter}: is {usual} meant?"
-            yield warned("other-step", text, name.span, hint=hint)
-
-
-def _numbered_once(equation: s.Equation) -> Iterator[Fault]:
-    """`Σ_i (y_i … + (1 - y_1) …)`: inside a sum over i, one name of several has a number in its place."""
-    for total in equation.every(s.Reduction):
-        letter = runner(total) if total.operator == "sum" else None
-        if letter is None or letter.base not in COUNTING:
-            continue
-        names = [n for n in total.body.every(s.Name) if len(n.sub) == 1 and not n.sup]
-        ones = [n for n in names if n.sub == (s.Number("1"),)]
-        if len(ones) != 1 or any(isinstance(n.sub[0], s.Number) for n in names if n not in ones):
-            continue
-        (one,) = ones
-        twin = replace(one, sub=(s.Name(letter.base),))
-        if names.count(twin) and equation.every(s.Name).count(one) == 1:
-            text = f"{unicode(one)} stands beside {unicode(twin)}, in a sum over {letter.base}"
-            yield warned("numbered-once", text, one.span, hint=f"is {unicode(twin)} meant?")
 
 
 def _by_itself(equation: s.Equation) -> Iterator[Fault]:
@@ -92,25 +46,6 @@ def _by_itself(equation: s.Equation) -> Iterator[Fault]:
         text = f"{unicode(left)} is given by itself"
         hint = "is another name meant on one of the sides, or another step?"
         yield warned("by-itself", text, left.span, again[0].span, hint=hint)
-
-
-def _odd_entry(equation: s.Equation) -> Iterator[Fault]:
-    """A matrix of `w_{00}^ℓ … w_{11}^k … w_{mn}^ℓ`: one entry has another letter above than all others."""
-    for matrix in equation.every(s.ListLiteral):
-        names = [n for n in matrix.every(s.Name) if len(n.sup) == 1 and n.sub]
-        above = Counter(n.sup for n in names)
-        if (
-            len(above) == 2
-            and len({n.stem for n in names}) == 1
-            and min(above.values()) == 1
-            and len(names) > 3
-        ):
-            (usual, _), (odd, _) = above.most_common()
-            if isinstance(odd[0], s.Name) and isinstance(usual[0], s.Name):
-                (name,) = (n for n in names if n.sup == odd)
-                text = f"{unicode(name)} has {unicode(odd[0])} above, and all other entries have {unicode(usual[0])}"
-                yield warned("other-step", text, name.span, hint=f"is {unicode(usual[0])} meant?")
-                return
 
 
 def _outside_its_sum(equation: s.Equation) -> Iterator[Fault]:

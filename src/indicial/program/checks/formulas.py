@@ -90,7 +90,6 @@ LOSS = (
     r"[lℒℓj]_(b?ce|nll|\w*nce|xent|\w*contrast\w*|cls|m?lm|\w*entropy|\w*cross\w*|focal))$"
 )
 VARIANCE = r"(?i)(R?MSE|Var|σ\^2|s\^2|.*_MSE)"
-DIVERGENCE = r"(?i)(kl|d_kl|.*_kl|dkl)$"
 
 _LIKELIHOODS = (
     r"Y \log P", r"\sum_i Y \log P", r"N \sum_i Y \log P", r"\sum_i \sum_j Y \log P", r"N \sum_i \sum_j Y \log P",

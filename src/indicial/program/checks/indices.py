@@ -1,10 +1,7 @@
 r"""Which letters each part of an equation has, which sums run over them, and what does not fit.
 
 \frac{1}{TF} \sum_{t=1}^T \sum_{f=1}^F |S - \hat S|            the sums run over t and f, and nothing has them
-E_{x ~ p}[\log D(x)] + E_{z ~ q}[\log(1 - D(G(x)))]           z is drawn, and nothing has it
-\sum_{j=i}^m \sum_{i=1}^n x_{ji}                               the first sum begins at the letter of the second
 \frac{\exp(s(e_k, e_j))}{\sum_{e'} \exp(s(e', e_i))}           above e_j, below e_i
-\frac{1}{N} \sum_{i=0}^N x_i                                   N+1 terms, divided by N
 w^{t+1} = w^t - \eta \sum_i (\sigma(w x_i) - y_i) x_i          w lacks its t
 """
 
@@ -20,14 +17,14 @@ from indicial.program.checks.one_sided import binders, bound, indices, scripts
 from indicial.program.lowering.reductions import spoken
 from indicial.program.names.letters import COUNTING, index_name, is_letter, shifted
 
-CODES = frozenset({"idle-sum", "idle-draw", "scope", "half-copied", "one-too-many", "lost-index"})
+CODES = frozenset({"idle-sum", "half-copied", "lost-index"})
 
 Pair = tuple[s.Expression, s.Expression]
 
 
 def discipline(equation: s.Equation) -> Iterator[Fault]:
     """The letters of an equation that stand where nothing, or another thing, runs over them."""
-    for rule in (_idle_sums, _idle_draws, _begun_inside, _shares, _one_too_many):
+    for rule in (_idle_sums, _shares):
         yield from rule(equation)
 
 
@@ -114,55 +111,6 @@ def _is_end(body: s.Expression, end: s.Expression | None, equation: s.Equation) 
     names = body.every(s.Name)
     whole = len(equation.sides) == 2 and isinstance(s.inner(equation.sides[1]), s.Reduction)
     return whole and list(names) == [end] and end in equation.left.every(s.Name)
-
-
-def _idle_draws(equation: s.Equation) -> Iterator[Fault]:
-    """`E_{x~p}[D(x)] + E_{z~q}[D(G(x))]`: z is drawn and not used, and the x that is used is another's."""
-    draws = {
-        id(node): [d.operands[0] for d in node.draws if isinstance(d, s.Comparison)]
-        for node in equation.every(s.Expectation)
-    }
-    for node in equation.every(s.Expectation):
-        for drawn in draws[id(node)]:
-            if not isinstance(drawn, s.Name) or node.body.every(s.Expectation):
-                continue
-            used = node.body.every(s.Name)
-            others = [
-                d for key, some in draws.items() if key != id(node) for d in some if d != drawn
-            ]
-            strange = [n for n in used if n in others]
-            if strange and not any(n.base == drawn.base for n in used):
-                text = f"{unicode(drawn)} is drawn here, and what follows has {unicode(strange[0])}"
-                yield warned("idle-draw", text, strange[0].span, drawn.span, node.body.span,
-                             hint=f"is {unicode(drawn)} meant?")  # fmt: skip
-
-
-def _begun_inside(equation: s.Equation) -> Iterator[Fault]:
-    """`Σ_{j=i}^m Σ_{i=1}^n`: what stands below and above the first sum is outside of the second."""
-    left = equation.left.every(s.Name)
-    for node in equation.every(s.Reduction):
-        ends = [
-            u.operands[-1]
-            for u in node.under
-            if isinstance(u, s.Comparison) and u.operators == ("=",)
-        ]
-        ends += [node.upper] if node.upper is not None else []
-        inner = [b for r in node.body.every(s.Reduction) for b in binders(r) if b.bare]
-        for end in ends:
-            counts = isinstance(end, s.Name) and end.bare and end.base in COUNTING
-            if (
-                counts
-                and end in inner
-                and end not in left
-                and not _runs_around(end, node, equation)
-            ):
-                text = f"{unicode(end)} runs in the sum inside, and means nothing at the ends of this one"
-                yield warned("scope", text, end.span, node.span, hint="is a number meant?")
-
-
-def _runs_around(letter: s.Expression, node: s.Node, equation: s.Equation) -> bool:
-    outer = (r for r in equation.every(s.Reduction) if r is not node and letter in binders(r))
-    return any(inner is node for total in outer for inner in total.body.walk())
 
 
 # ---------------------------------------------------------------------- shares of a sum
@@ -274,29 +222,6 @@ def _renamed(node: s.Expression, old: str, new: str) -> s.Expression:
 
 
 # ---------------------------------------------------------------------- ends and steps
-
-
-def _one_too_many(equation: s.Equation) -> Iterator[Fault]:
-    """`1/N Σ_{i=0}^N x_i`: a mean of N+1 terms."""
-    for node in equation.every(s.Product, s.Fraction):
-        if isinstance(node, s.Product):
-            first, total = s.unsigned(node.factors[0]), s.inner(node.factors[-1])
-            size = first.below if isinstance(first, s.Fraction) and len(node.factors) == 2 else None
-        else:
-            total, size = s.inner(node.above), node.below
-        if not isinstance(total, s.Reduction) or total.operator != "sum" or size is None:
-            continue
-        (under,) = total.under if len(total.under) == 1 else (None,)
-        begins = (
-            isinstance(under, s.Comparison)
-            and under.operators == ("=",)
-            and under.operands[1] == s.Number("0")
-        )
-        if begins and total.upper is not None and s.inner(total.upper) == s.inner(size):
-            end = unicode(total.upper)
-            text = f"from 0 to {end} are {end} + 1 terms, and they are divided by {end}"
-            yield warned("one-too-many", text, total.upper.span, under.span if under else total.span, total.span,
-                         hint="does the sum begin at 1, or end one earlier?")  # fmt: skip
 
 
 def lost_steps(rows: Sequence[s.Equation]) -> Iterator[Fault]:

@@ -1,9 +1,7 @@
 r"""Indices that do not fit the equation that they stand in.
 
-z^{(l)} = \sum_j w_{ji} a_j + b_i                   i stands on the right only
 G_{ijn} = \sum_{m,n} K_{mn} F_{i+m,j+n}             the n of the left side is summed
 L = -\sum_i y_i \log p_i + (1-y_i) \log(1-p_i)      the sum ends before the plus
-h_t = f_t \odot c^{(-1)}                            t is missing before -1
 x_{t+1} = x_t - \eta \nabla f(x, \xi_t)             x lacks its t
 """
 
@@ -19,8 +17,7 @@ from indicial.notation.vocabulary import FUNCTIONS
 from indicial.program.names.letters import COUNTING, index_name, is_capital, shifted
 
 CODES = frozenset(
-    {"right-only", "left-summed", "summed-again", "sum-end", "lost-letter", "lost-time",
-     "bound-twice", "exchanged", "backwards", "no-transpose", "halved"}
+    {"left-summed", "summed-again", "sum-end", "lost-time", "bound-twice", "exchanged", "halved"}
 )  # fmt: skip
 
 INDICES = frozenset("ijkmn")
@@ -30,18 +27,14 @@ INDICES = frozenset("ijkmn")
 def one_sided(equation: s.Equation) -> Iterator[Fault]:
     """The indices of an equation that stand where they cannot."""
     for rule in (
-        _right_only,
         _left_summed,
         _summed_again,
         _sum_end,
-        _lost_letter,
         _lost_time,
         _bound_twice,
         _exchanged,
         _strange_term,
         _other_recurrence,
-        _backwards,
-        _no_transpose,
         _halved,
         _other_argument,
     ):
@@ -110,31 +103,6 @@ def _plain(equation: s.Equation) -> bool:
 
 
 # ---------------------------------------------------------------------- rules
-
-
-def _right_only(equation: s.Equation) -> Iterator[Fault]:
-    """`z = Σ_j w_{ji} a_j + b_i`: beside the j that is summed stands an i that the left side lacks."""
-    left, right = equation.sides[0], equation.sides[1:2]
-    if not _plain(equation) or not isinstance(left, s.Name | s.Index) or not right:
-        return
-    over, here = bound(equation), letters(left)
-    for reduction in sums(right[0]):
-        summed = {b.base for b in binders(reduction)}
-        for name in indexed(reduction.body):
-            both = indices(name)
-            free = sorted(set(both) & INDICES - over - here)
-            if summed & set(both) and len(free) == 1:
-                again = [n for n in indexed(right[0]) if n is not name and free[0] in indices(n)]
-                if again:
-                    text = f"{free[0]} stands on the right only: neither the left side nor a sum has it"
-                    yield warned(
-                        "right-only",
-                        text,
-                        left.span,
-                        name.span,
-                        hint=f"is {free[0]} missing on the left?",
-                    )
-                    return
 
 
 def _left_summed(equation: s.Equation) -> Iterator[Fault]:
@@ -219,24 +187,6 @@ def _sum_end(equation: s.Equation) -> Iterator[Fault]:
 
 def _around(equation: s.Equation, node: s.Node) -> list[s.Reduction]:
     return [r for r in equation.every(s.Reduction) if any(n is node for n in r.body.walk())]
-
-
-def _lost_letter(equation: s.Equation) -> Iterator[Fault]:
-    """`C_t = f_t ⊙ c^{(-1)}`: a step back from nothing, where all else has a t."""
-    times = {c for n in indexed(equation) for c in indices(n)} & set("tkn")
-    for name in indexed(equation) if len(times) == 1 else ():
-        for script in scripts(name):
-            inner = s.inner(script)
-            step = isinstance(inner, s.Negative) and inner.body == s.Number("1")
-            if (
-                step
-                and (isinstance(script, s.Group) or name.sub == (script,))
-                and len(scripts(name)) == 1
-            ):
-                (letter,) = times
-                text = f"{letter} is missing before the -1 of {unicode(name)}"
-                if isinstance(script, s.Group) and equation.sides[0].every(s.Name):
-                    yield warned("lost-letter", text, name.span, hint=f"is {letter}-1 meant?")
 
 
 def _lost_time(equation: s.Equation) -> Iterator[Fault]:
@@ -365,58 +315,6 @@ def _other_recurrence(equation: s.Equation) -> Iterator[Fault]:
                 "exchanged", text, name.span, left.span, hint="is one letter meant in both?"
             )
             return
-
-
-def _backwards(equation: s.Equation) -> Iterator[Fault]:
-    r"""`\overleftarrow h_t = f(\overleftarrow h_{t-1}, x_t)`: what runs backwards comes from t+1."""
-    left = equation.sides[0]
-    if not isinstance(left, s.Name) or "cev" not in left.accents:
-        return
-    turned = {n.body for side in equation.sides[1:] for n in side.every(s.Negative)}
-    if any(s.Name(letter) in turned for letter in indices(left)):
-        return  # `x_{n+1-t}`: time is counted from the end
-    for name in indexed(equation):
-        steps = [found for script in scripts(name) if (found := shifted(s.inner(script)))]
-        if name.stem == left.stem and any(by == -1 for _, by in steps):
-            text = f"{unicode(left.stem)} runs backwards, and is computed from the step before"
-            yield warned(
-                "backwards", text, name.span, left.span, hint="is the step after it meant?"
-            )
-
-
-def _no_transpose(equation: s.Equation) -> Iterator[Fault]:
-    """`x_i A (x_j B) + x_i A c^⊤`: the terms begin alike, and one lacks the transpose of the other."""
-    for node in equation.every(s.Add):
-        ends = [_factors(s.unsigned(term)) for term in node.terms]
-        turned = {end[:-1]: end[-1] for end in ends if isinstance(end[-1], s.Transpose)}
-        for *before, end in ends if turned else ():
-            last = s.inner(end)
-            if not isinstance(end, s.Group) or not isinstance(last, s.Product) or len(before) < 2:
-                continue
-            rows = all(isinstance(n, s.Name) for n in (*last.factors, *before))
-            other = turned.get(tuple(before))
-            if other is None or not rows or last.every(s.Transpose):
-                continue
-            if indices(last.factors[0]) and not indices(last.factors[-1]):
-                text = "this factor has no transpose, and that of the other term has one"
-                yield warned("no-transpose", text, end.span, other.span)
-                return
-
-
-def _factors(term: s.Expression) -> tuple[s.Expression, ...]:
-    """Those of a product, where `W (x)` is two."""
-    found: list[s.Expression] = []
-    for factor in s.factors(term):
-        call = factor.body if isinstance(factor, s.Transpose) else factor
-        if isinstance(factor, s.Power) and factor.exponent == s.Name("T"):
-            call = factor.base
-        if isinstance(call, s.Call) and is_capital(call.word) and len(call.arguments) == 1:
-            group = s.Group(call.arguments[0], span=call.arguments[0].span)
-            turned = s.Transpose(group, span=factor.span) if call is not factor else group
-            found += [call.function, turned]
-        else:
-            found.append(factor)
-    return tuple(found)
 
 
 def _halved(equation: s.Equation) -> Iterator[Fault]:

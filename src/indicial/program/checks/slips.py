@@ -4,11 +4,8 @@ r"""Slips that show in a display as it stands, whether or not it is read.
     k(x_i, x_j) = \exp(-\|x - x'\|^2)                                x_i and x_j stand on the left only
     E_y[\ln -P(y|z)]                                                 a logarithm of nothing, less P
     g_t^2 + γ g_{t-1}^2 + γ^2 g_{t-2} + …                            a square is missing
-    \prod_{m ∈ N(n), k ≠ m} Z_m                                      k is bound nowhere
     s[n,ℓ] = Q[n,ℓ] - 1[y[n] = c]                                    c stands where ℓ is expected
-    L = -\sum_i y_i \log \hat y_j                                     j is bound nowhere
     h_t = \tanh(W x_t + U h_t-1)                                     h_{t-1} is meant
-    α_{t+1}(i) = \sum_i α_t(i) a_{ij} b_j                            i is summed, and j is meant
 
 What an author of prose is told has to be certain: each rule wants evidence from all sides, and what is
 only odd is none of them. Nothing is inferred here; the rules look at what is written. Those on indices, on names
@@ -28,12 +25,12 @@ from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
 from indicial.program.checks import copied, indices, one_sided, sizes, slopes, usual, written_names
 from indicial.program.checks.written_names import Heading, misnamed
-from indicial.program.names.letters import index_name, is_capital, is_letter
-from indicial.program.names.uses import BUILT_IN, PROBABILITY
+from indicial.program.names.letters import index_name, is_letter
+from indicial.program.names.uses import PROBABILITY
 
 CODES = frozenset(
-    {"left-only", "no-argument", "lost-power", "unbound-condition", "other-letter", "swapped-left", "lost-brace",
-     "free-letter", usual.CODE, *copied.CODES, *indices.CODES, *slopes.CODES, *sizes.CODES, *one_sided.CODES,
+    {"left-only", "no-argument", "lost-power", "other-letter", "lost-brace", usual.CODE,
+     *copied.CODES, *indices.CODES, *slopes.CODES, *sizes.CODES, *one_sided.CODES,
      *written_names.CODES}
 )  # fmt: skip
 """What is said here is certain; of a sum, more is known where it is read."""
@@ -45,7 +42,6 @@ def slips(display: Sequence[s.Statement], section: Heading) -> list[Fault]:
     found = [fault for row in rows for rule in _RULES for fault in rule(row)]
     found += usual.wrong_sides(rows, section.equations)
     found += one_sided.unpaired(rows, section.examples)
-    found += copied.other_steps(rows)
     found += indices.lost_steps(rows)
     found += indices.lost_indices(rows, lambda: section.numbered)
     found += indices.lost_times(rows, lambda: section.numbered)
@@ -79,14 +75,6 @@ def _vague(node: s.Expression) -> bool:
     return bool(node.every(s.Dots))
 
 
-def _mentions(node: s.Node, letter: s.Name) -> bool:
-    return any(_says(name, letter) for name in node.every(s.Name))
-
-
-def _says(name: s.Name, letter: s.Name) -> bool:
-    return name.base == letter.base or (letter.base in name.base and _run(name))
-
-
 def _run(name: s.Name) -> bool:
     """The `ij` of `W_{ij}`."""
     return 1 < len(name.base) <= 4 and name.base.isalpha()
@@ -98,31 +86,6 @@ def _lettered(name: s.Name) -> bool:
         isinstance(i, s.Name) and is_letter(i.base) and i.base.islower() and i.font != "roman"
         for i in name.sub
     )
-
-
-def _conditions(equation: s.Equation) -> Iterator[Fault]:
-    """`Π_{m ∈ N(n), k ≠ m}`: the condition speaks of a letter that occurs nowhere else."""
-    for node in equation.every(s.Reduction):
-        if len(node.under) < 2:
-            continue
-        for under in node.under:
-            if not isinstance(under, s.Comparison) or under.operators != ("≠",):
-                continue
-            for letter in under.operands:
-                if not isinstance(letter, s.Name) or index_name(letter) is None:
-                    continue
-                inside = {id(n) for n in _all_conditions(equation, "≠")}
-                names = (n for n in equation.every(s.Name) if id(n) not in inside)
-                if not is_capital(letter.base) and not any(_says(n, letter) for n in names):
-                    text = f"{unicode(letter)} stands in this condition only: nothing runs over it"
-                    hint = f"is one of the letters that it runs over meant to be {unicode(letter)}?"
-                    yield warned("unbound-condition", text, letter.span, node.span, hint=hint)
-
-
-def _all_conditions(equation: s.Equation, operator: str) -> Iterator[s.Node]:
-    for under in (under for node in equation.every(s.Reduction) for under in node.under):
-        if isinstance(under, s.Comparison) and under.operators == (operator,):
-            yield from under.walk()
 
 
 # ---------------------------------------------------------------------- sides
@@ -245,57 +208,6 @@ def _compared(term: s.Expression) -> Iterator[s.Name]:
 # ---------------------------------------------------------------------- letters
 
 
-def _free_letters(equation: s.Equation) -> Iterator[Fault]:
-    """`L = -Σ_i y_i log ŷ_j`: beside a sum over i an index j that neither a Σ nor the left side has."""
-    left = equation.sides[0]
-    if not isinstance(left, s.Name) or equation.guard is not None or left.sub or left.sup:
-        return
-    right = [n for side in equation.sides[1:] for n in side.walk()]
-    sums = [n for n in right if isinstance(n, s.Reduction)]
-    if not sums or any(isinstance(n, s.Call) and n.word not in BUILT_IN for n in right):
-        return
-    bound = {n.base for r in sums for u in r.under for n in u.every(s.Name)}
-    for node in sums:
-        binders = {b.base for under in node.under if (b := _binder(under)) is not None}
-        names = [n for n in node.body.every(s.Name) if len(n.sub) == 1]
-        summed = {
-            n.base for n in names if isinstance(n.sub[0], s.Name) and n.sub[0].base in binders
-        }
-        for name in names:
-            letter = name.sub[0]
-            if not isinstance(letter, s.Name) or not letter.bare or letter.font:
-                continue
-            # ŷ_j beside y_i, and not the d_k of `√d_k`.
-            if letter.base in set("ijk") - bound and binders <= set("ijk") and name.base in summed:
-                text = f"{letter.base} is bound nowhere: neither a sum nor the left side has it"
-                yield warned("free-letter", text, name.span, node.span)
-
-
-def _swapped_lefts(equation: s.Equation) -> Iterator[Fault]:
-    """`α_{t+1}(i) = Σ_i α_t(i) a_{ij}`: the i of the left side is summed, and nothing binds j."""
-    left = equation.sides[0]
-    head = left.function if isinstance(left, s.Call) else left
-    if not isinstance(head, s.Name) or equation.guard is not None or len(equation.sides) != 2:
-        return
-    arguments = left.arguments if isinstance(left, s.Call) else ()
-    written = [n for part in (*head.sub, *arguments) for n in part.every(s.Name)]
-    (right,) = equation.sides[1:]
-    sums = right.every(s.Reduction)
-    bound = {b.base for r in sums for u in r.under if (b := _binder(u)) is not None}
-    inside = {id(n) for r in sums for n in r.walk()}
-    free = {c for n in right.every(s.Name) if id(n) not in inside for c in _index_letters(n)}
-    summed = [c for r in sums for n in r.body.every(s.Name) for c in _index_letters(n)]
-    loose = {c for c in summed if c not in bound and c in free} - {n.base for n in written}
-    for name in written:
-        if name.base in bound and name.base in COUNTED and name.base not in free:
-            for letter in sorted(loose & COUNTED):
-                text = (
-                    f"{name.base} on the left is summed on the right, and {letter} is bound nowhere"
-                )
-                hint = f"is {letter} meant on the left?"
-                yield warned("swapped-left", text, name.span, right.span, hint=hint)
-
-
 def _lost_braces(equation: s.Equation) -> Iterator[Fault]:
     r"""`H_kl = …`, `U h_t-1`: TeX takes one letter below, and the rest stays on the line."""
     left = equation.sides[0]
@@ -344,10 +256,6 @@ def _below(name: s.Name) -> str:
     return only.base if isinstance(only, s.Name) and only.bare and is_letter(only.base) else ""
 
 
-COUNTED = frozenset("ijkmn")
-"""Letters that number things and are no time."""
-
-
 def _index_letters(name: s.Name) -> list[str]:
     """The letters below a name, one by one: i and j of `a_{ij}`."""
     words = [i.base for i in name.sub if isinstance(i, s.Name) and i.bare and i.font != "roman"]
@@ -355,7 +263,7 @@ def _index_letters(name: s.Name) -> list[str]:
 
 
 _RULES = (
-    _swapped_lefts, _lost_braces,
+    _lost_braces,
     indices.discipline, slopes.slopes, usual.unusual, one_sided.one_sided, copied.copied, _left_only, _no_argument,
-    _lost_powers, _lost_squares, _conditions, _terms, _free_letters,
+    _lost_powers, _lost_squares, _terms,
 )  # fmt: skip

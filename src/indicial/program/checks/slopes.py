@@ -1,7 +1,6 @@
 r"""Derivatives whose parts do not fit one another.
 
 ∂L/h_T                                 a ∂ is missing below
-∂J/∂v = ∂J/∂θ ∂θ/∂U                    the chain ends at U, and not at v
 ∂C/∂b_j = ∂C/∂z_k                      k stands where j is expected
 ∂z_i/∂W_{ij} = a_i                     a_j is meant
 ∂L/∂x_t = Σ_t ∂L/∂a_t W                t is summed, and stands on the left
@@ -17,7 +16,7 @@ from indicial.notation.printers import unicode
 from indicial.program.checks.one_sided import INDICES, binders, bound, indices
 from indicial.program.names.letters import COUNTING
 
-CODES = frozenset({"lost-slope", "broken-chain", "slope-index"})
+CODES = frozenset({"lost-slope", "slope-index"})
 
 SIGNS = ("∂", "d", "δ", "∇")
 Slope = tuple[s.Expression, s.Expression]
@@ -27,7 +26,7 @@ def slopes(equation: s.Equation) -> Iterator[Fault]:
     """The slips of an equation about derivatives."""
     if not equation.every(s.Fraction):
         return
-    for rule in (_lost_sign, _broken_chain, _indices, _summed):
+    for rule in (_lost_sign, _indices, _summed):
         yield from rule(equation)
 
 
@@ -64,40 +63,6 @@ def _lost_sign(equation: s.Equation) -> Iterator[Fault]:
             yield warned(
                 "lost-slope", text, bare.span, node.span, hint=f"is ∂{unicode(bare)} meant?"
             )
-
-
-def _broken_chain(equation: s.Equation) -> Iterator[Fault]:
-    """`∂J/∂v = ∂J/∂θ ∂θ/∂U`: what stands below in one place and above in another falls out, and U is left."""
-    whole = _slope(equation.left)
-    for side in equation.sides[1:]:
-        links = [_slope(factor) for factor in s.factors(s.inner(side))]
-        if whole is None or len(links) < 2 or None in links:
-            continue
-        above = [link[0] for link in links if link is not None]
-        below = [link[1] for link in links if link is not None]
-        for node in list(above):
-            if node in below:
-                above.remove(node)
-                below.remove(node)
-        if len(above) != 1 or len(below) != 1:
-            continue
-        for (left, right), word in zip(
-            ((whole[0], above[0]), (whole[1], below[0])), ("begins", "ends"), strict=True
-        ):
-            names = isinstance(left, s.Name) and isinstance(right, s.Name)
-            if names and _stem(left) != _stem(right):
-                text = f"the chain {word} with {unicode(right)}, and the left side with {unicode(left)}"
-                yield warned(
-                    "broken-chain",
-                    text,
-                    right.span,
-                    left.span,
-                    hint="are both meant to be the same?",
-                )
-
-
-def _stem(node: s.Expression) -> s.Expression:
-    return node.stem if isinstance(node, s.Name) else node
 
 
 def _free(node: s.Node) -> dict[str, s.Name]:

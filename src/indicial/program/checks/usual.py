@@ -304,18 +304,3 @@ def _other_letter(equation: s.Equation) -> Iterator[Fault]:
         yield warned(
             CODE, text, argument.span, names[0].span, hint="is one letter meant in both places?"
         )
-
-
-def _no_probability(equation: s.Equation) -> Iterator[Fault]:
-    """`P(y|x) = 1.9 - 3.8 = -1.9`: a probability that is negative, or larger than 1."""
-    left = equation.left
-    if not isinstance(left, s.Call) or left.word not in ("P", "Pr"):
-        return
-    for side in equation.sides[1:]:
-        number = s.unsigned(side)
-        if isinstance(number, s.Number) and re.fullmatch(r"\d+(\.\d+)?", number.text):
-            negative = isinstance(s.inner(side), s.Negative) and float(number.text) > 0
-            if negative or float(number.text) > 1:
-                text = f"a probability cannot be {'negative' if negative else 'larger than 1'}"
-                yield warned(CODE, text, side.span, left.span, hint="is its logarithm meant?")
-                return

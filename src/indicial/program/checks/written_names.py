@@ -24,7 +24,7 @@ from indicial.program.checks.sizes import misfits
 from indicial.program.names.letters import is_capital, shifted
 
 CODES = frozenset(
-    {"two-meanings", "lost-accent", "joined-name", "copied-label", "unused-gate", "look-alike", "no-difference",
+    {"two-meanings", "lost-accent", "copied-label", "unused-gate", "look-alike", "no-difference",
      "unused-argument"}
 )  # fmt: skip
 
@@ -152,8 +152,7 @@ class Heading:
 
 def misnamed(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
     """The slips in the names of a display."""
-    for rule in (_two_meanings, _joined_names):
-        yield from rule(display)
+    yield from _two_meanings(display)
     for rule_of_section in (
         _lost_accents,
         _other_labels,
@@ -162,7 +161,6 @@ def misnamed(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault
         _look_alikes,
         _other_cases,
         _other_spellings,
-        _lone_labels,
     ):
         yield from rule_of_section(display, section)
     for row in display:
@@ -234,20 +232,6 @@ def _lost_accents(display: Sequence[s.Statement], section: Heading) -> Iterator[
                 meant = unicode(same[0].base)
                 text = f"{unicode(name)} stands only here; did you mean {meant}?"
                 yield warned("lost-accent", text, name.span, same[0].base.span)
-
-
-def _joined_names(display: Sequence[s.Statement]) -> Iterator[Fault]:
-    """`Δ_Φ` once, where all else is `ΔΦ`."""
-    names = list(s.every(display, s.Name))
-    written = Counter(n.base for n in names)
-    for name in names:
-        if name.base != "Δ" or len(name.sub) != 1 or not isinstance(name.sub[0], s.Name):
-            continue
-        joined = "Δ" + name.sub[0].base
-        alone = sum(n.base == "Δ" for n in names) == 1
-        if alone and written[joined] > 1:
-            text = f"{unicode(name)} stands only here; did you mean {joined}?"
-            yield warned("joined-name", text, name.span)
 
 
 def _relabelled(name: s.Name, label: str) -> s.Name:
@@ -471,21 +455,6 @@ def _alike(name: s.Name, section: Heading) -> Iterator[s.Name]:
             stem = replace(name.stem, base=twin or "")
             if twin and stem not in section.read_stems:
                 yield stem
-
-
-def _lone_labels(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
-    """`∂s/∂s_b[i,c]` among many `s_n[i,c]`: a label that stands nowhere else."""
-    kin: dict[object, Counter[s.Name]] = {}
-    for node in s.every(display, s.Index):
-        if isinstance(node.base, s.Name) and len(node.base.sub) == 1:
-            kin.setdefault((node.items, node.base.stem), Counter())[node.base] += 1
-    for alike in kin.values():
-        if len(alike) != 2:
-            continue
-        (other, often), (name, _) = alike.most_common()
-        if often > 2 and section.often[name] == 1 and isinstance(name.sub[0], s.Name):
-            text = f"{unicode(name)} stands only here; did you mean {unicode(other)}?"
-            yield warned("look-alike", text, name.span, other.span)
 
 
 def _no_difference(equation: s.Equation) -> Iterator[Fault]:
