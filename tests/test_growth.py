@@ -1,7 +1,9 @@
 """The work of checking a text grows with its length: calls of functions are counted, not seconds."""
 
+import cProfile
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -12,6 +14,7 @@ from growth import KINDS, disagreeing, sides
 from indicial.derivations import examining
 from indicial.derivations.scope import UNTRIED, Finding, Step
 from indicial.library.loading import load_document
+from indicial.notation.parse import parse_text
 from indicial.notation.syntax import Statement
 from indicial.program import settling
 from indicial.program.names.naming import Naming
@@ -29,20 +32,10 @@ MOST = 1.2
 
 def calls(path: Path) -> int:
     """How many functions are called while a document is checked."""
-    count = 0
-
-    def counting(frame: object, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(counting)
-    try:
+    with cProfile.Profile() as counted:
         for program in load_document(path):
             _ = program.messages
-    finally:
-        sys.setprofile(before)
-    return count
+    return sum(entry.callcount for entry in counted.getstats())
 
 
 @pytest.mark.parametrize(
@@ -59,29 +52,38 @@ def test_work_is_linear(kind: str, tmp_path: Path) -> None:
     assert counts[2] <= MOST * FACTOR * counts[1]
 
 
-@pytest.mark.parametrize("kind", ["terms", "equations"])
-def test_loops_of_the_checks_are_linear(kind: str) -> None:
-    """A loop inside a loop need not call anything: lines are counted, and a comprehension's rounds."""
+def lines(where: str, work: Callable[[], object]) -> int:
+    """How many lines of some files are gone through: a loop inside a loop need not call anything."""
     count = 0
 
     def entered(frame: FrameType, event: str, argument: object) -> object:
-        return counting if "/program/checks/" in frame.f_code.co_filename else None
+        return counting if where in frame.f_code.co_filename else None
 
     def counting(frame: FrameType, event: str, argument: object) -> object:
         nonlocal count
         count += event == "line"
         return counting
 
-    counts = []
-    for size in (SMALL, SMALL * FACTOR):
-        made, count, before = Program.of_text(KINDS[kind][0](size), "text.eq"), 0, sys.gettrace()
-        sys.settrace(entered)  # type: ignore[arg-type]
-        try:
-            _ = made.messages
-        finally:
-            sys.settrace(before)
-        counts.append(count)
-    assert counts[1] <= MOST * FACTOR * counts[0]
+    before = sys.gettrace()
+    sys.settrace(entered)  # type: ignore[arg-type]
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("kind", ["terms", "equations"])
+def test_loops_of_the_checks_are_linear(kind: str) -> None:
+    made = [Program.of_text(KINDS[kind][0](n), "text.eq") for n in (SMALL, SMALL * FACTOR)]
+    few, many = (lines("/program/checks/", partial(getattr, one, "messages")) for one in made)
+    assert many <= MOST * FACTOR * few
+
+
+def test_environments_in_environments_are_linear() -> None:
+    texts = [r"y = " + r"\begin{cases}" * n for n in (100, 100 * FACTOR)]
+    few, many = (lines("/notation/rows.py", partial(parse_text, text)) for text in texts)
+    assert many <= MOST * FACTOR * few
 
 
 @pytest.mark.parametrize("kind", EACH)

@@ -9,6 +9,7 @@ the other rows are still read.
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -168,16 +169,19 @@ def _systems(tokens: list[Token]) -> tuple[list[Token], set[int]]:
     """
     systems: set[int] = set()
     braces: set[int] = set()
+    ends = [i for i, token in enumerate(tokens) if token.kind == "end"]
     for i, token in enumerate(tokens):
         if token.kind != "begin":
             continue
         brace = i > 0 and is_sign(tokens[i - 1], {"\\{"})
-        before = [t for t in tokens[: i - brace] if t.kind != "quad"][-1:]
-        begins = all(t.kind in ("begin", "end", "row", "newline") for t in before)
+        last = i - brace - 1
+        while last >= 0 and tokens[last].kind == "quad":
+            last -= 1
+        begins = last < 0 or tokens[last].kind in ("begin", "end", "row", "newline")
         wanted = ("array", "aligned") if brace else ("cases", "dcases", "rcases")
         if token.text in wanted and begins:
-            end = next((k for k in range(i, len(tokens)) if tokens[k].kind == "end"), None)
-            if end is None or not _states_equations(tokens[i + 1 : end]):
+            at = bisect(ends, i)
+            if at == len(ends) or not _states_equations(tokens[i + 1 : (end := ends[at])]):
                 continue
             systems.add(id(token))
             if brace:
