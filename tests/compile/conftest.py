@@ -15,7 +15,7 @@ def _verified() -> Iterator[None]:
 
 EXAMINED = (
     "test_attention_kernel.py", "test_generated_cells.py", "test_kernels.py", "test_lanes.py",
-    "test_odd_recurrences.py", "test_outer.py", "test_products.py", "test_threads.py",
+    "test_outer.py", "test_products.py", "test_threads.py",
     "test_toolchain.py", "test_vector_math.py",
 )  # fmt: skip
 """Where `make test` has kernels optimised; all others may be made in a hurry too."""

@@ -83,6 +83,11 @@ def test_what_looks_both_ways_needs_a_length(tmp_path: Path) -> None:
     assert why.startswith("  without model.onnx: it goes along the text step by step")
     assert remedy == "    say --length N to have it for texts of exactly N tokens"
     assert not (tmp_path / "model.onnx").exists()
+
+
+@pytest.mark.long
+def test_what_looks_both_ways_has_a_file_for_a_length(tmp_path: Path) -> None:
+    module = deepcopy(model("blank_rnn")).float()
     found = export_onnx(module, tmp_path / "model.onnx", length=4)
     assert found.files[0].inputs[0].shape == ("batch", 4)
     assert found.files[0].difference < 1e-5

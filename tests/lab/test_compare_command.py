@@ -78,32 +78,35 @@ def test_compare_and_again(here: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_stopped_and_gone_on_with(
-    here: Path, capsys: pytest.CaptureFixture[str], forked: Forked
+    here: Path, undrawn: None, capsys: pytest.CaptureFixture[str], forked: Forked
 ) -> None:
-    call = ["rnn", *QUICK, "--tokens-budget", "20k", "--seeds", "1", "--out", "c"]
+    call = ["rnn", *QUICK, "--tokens-budget", "10k", "--seeds", "1", "--out", "c"]
     process = subprocess.Popen(
         [*forked.python, "indicial", "compare", *call],
         stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
     assert process.stdout is not None
     for line in process.stdout:
-        if "step" in line and "/312" in line:
+        if "step" in line and "/156" in line:
             break
     process.send_signal(signal.SIGINT)
     rest = process.stdout.read()
     assert process.wait() == 130
     assert "stopped at step" in rest and "to go on: the same call with --out c" in rest
     first = Run.open("c/rnn-2k-seed-0").checkpoint("last").step
-    assert 0 < first < 312
+    assert 0 < first < 156
     assert not (here / "c/rnn-2k-seed-0/result.json").exists()
     capsys.readouterr()
     status, out, _ = run(capsys, *call)
     assert status == 0 and f"going on after step {first:,}" in out
-    assert Run.open("c/rnn-2k-seed-0").checkpoint("last").step == 312
+    assert Run.open("c/rnn-2k-seed-0").checkpoint("last").step == 156
 
 
 def test_standard_input(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    here: Path,
+    undrawn: None,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It can be read once, and there are several trainings."""
     text = (here / "text.txt").read_bytes()

@@ -41,14 +41,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are files without a picture: drawing takes longer than training does here."""
-    monkeypatch.setattr(
-        "matplotlib.figure.Figure.savefig", lambda figure, path, **_: Path(path).touch()
-    )
-
-
 def run(study: Study, folder: Path, train: Train = train_here) -> tuple[bool, str]:
     console = Console(record=True, width=80, force_terminal=False)
     return run_study(study, folder, 1, console, train), console.export_text()
@@ -250,7 +242,7 @@ def test_loops(here: Path) -> None:
     assert {path.name for path in (here / "l").iterdir()} >= FILES
 
 
-def test_repetition(here: Path) -> None:
+def test_repetition(here: Path, undrawn: None) -> None:
     plan = replace(repetition.QUICK, texts=6, words=60, temperatures=(0, 1))
     done, said = run(repetition.Repetition(plan), here / "r")
     assert done and "the world itself" in said

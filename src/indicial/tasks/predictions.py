@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -234,6 +235,7 @@ class Probe:
     text in each layer says nothing of the later words."""
 
 
+@lru_cache(maxsize=16)
 def probe(program: Program) -> Probe:
     """Runs the equations as the interpreter reads them, at the smallest sizes that tell."""
     code = program.code
