@@ -66,7 +66,7 @@ check: $(STAMP) $(VENV)/.browser ## everything CI runs: format, lint, types, all
 machines: $(STAMP) ## run the tests that compute as other machines would (MACHINES="v2 bare" for some)
 	$(BIN)/python -m tests.machines $(MACHINES) -- $(PYTEST_ARGS)
 
-# A sheet is the source of its notebook; tests/sheets finds one that was not made again.
+# A sheet is the source of its notebook; tests/claims finds one that was not made again.
 SHEETS ?= $(filter-out docs/problems/README.md,$(wildcard docs/problems/*.md))
 notebooks: $(STAMP) ## make the notebooks of docs/problems again (SHEETS=docs/problems/heads.md for one)
 	$(BIN)/indicial notebook $(SHEETS) --run

@@ -36,7 +36,7 @@ import torch.optim  # noqa: F401
 
 from indicial import cli
 from indicial.data.documents import lines_are
-from indicial.training import loop, schedule
+from indicial.training import loop, optimizers
 from indicial.training.curves import Curves
 from indicial.training.watchers import Watcher
 
@@ -218,7 +218,7 @@ def indicial(*words: object) -> str:
         if child == 0:
             os.dup2(printed.fileno(), 1)
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            schedule.now = time.process_time
+            optimizers.now = time.process_time
             loop.REHEARSAL = 0.3
             Curves.ended = Watcher.ended  # type: ignore[method-assign]  # nobody looks at them
             status = 1

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from indicial.designs.design import Design, design
     from indicial.exercises.marks import grade
     from indicial.lab.compare import compare
+    from indicial.lab.trained import Run, train
     from indicial.library.loading import load, load_document
     from indicial.program.messages import IndicialError
     from indicial.program.program import Program
-    from indicial.trained.run import Run, train
 
 __all__ = [
     "Design", "IndicialError", "Program", "Run", "compare", "design", "evaluate", "generate",

@@ -35,9 +35,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from indicial.claims.pictures import pictures, plots
-from indicial.claims.trying import try_claims
-from indicial.claims.verdict import Verdict
+from indicial.claims.experiment import Verdict
+from indicial.claims.notebooks import FAILED
+from indicial.claims.sheet_cells import Outcome, Sheet, words
+from indicial.claims.trying import pictures, plots, try_claims
 from indicial.notation.printers import latex as print_latex
 from indicial.notation.printers import unicode as print_unicode
 from indicial.notation.syntax import Equation
@@ -46,8 +47,6 @@ from indicial.program.explain.explain import equations, shown_equations
 from indicial.program.ir import Test
 from indicial.program.messages import IndicialError, Message
 from indicial.program.program import Program
-from indicial.sheets.joining import Outcome, Sheet, words
-from indicial.sheets.making import FAILED
 
 COLOURS = {"error": "#c92a2a", "warning": "#b35c00", "note": "#495057"}
 STYLE = "line-height:1.35;font-family:'DejaVu Sans Mono',Menlo,Consolas,monospace;white-space:pre"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import indicial
+from indicial.claims.experiment import Verdict
 from indicial.claims.trying import try_claims
-from indicial.claims.verdict import Verdict
 
 
 def verdicts(text: str, **options: Any) -> list[Verdict]:

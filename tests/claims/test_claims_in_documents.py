@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from indicial.claims.experiment import HOLDS, REFUTED, Verdict
 from indicial.claims.trying import try_claims
-from indicial.claims.verdict import HOLDS, REFUTED, Verdict
 from indicial.library.loading import load_document
 
 

@@ -4,7 +4,7 @@ import pytest
 from claiming import verdict, verdicts
 
 from indicial import load
-from indicial.claims.verdict import HOLDS, REFUTED, UNTRIED
+from indicial.claims.experiment import HOLDS, REFUTED, UNTRIED
 
 RNN = "input x[t,k]\nh[t,j] = tanh(W[j,I] h[t-1,I] + U[j,K] x[t,K] - B[j])\n"
 MERGED = """

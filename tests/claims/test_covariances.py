@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from indicial.claims.pictures import pictures
+from indicial.claims.trying import pictures
 from indicial.library.loading import load
 
 RANDOM = """

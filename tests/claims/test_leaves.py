@@ -5,9 +5,8 @@ import pytest
 from claiming import verdict, verdicts
 
 from indicial import load
-from indicial.claims.experiment import Experiment
+from indicial.claims.experiment import HOLDS, UNTRIED, Experiment
 from indicial.claims.running import _with_corners
-from indicial.claims.verdict import HOLDS, UNTRIED
 
 
 def drawn(text: str, name: str, sizes: dict[str, int], count: int = 4000) -> np.ndarray:

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from indicial.claims.pictures import pictures, plots
-from indicial.claims.trying import try_claims
+from indicial.claims.trying import pictures, plots, try_claims
 from indicial.cli import main
 from indicial.library.loading import load
 from indicial.program.messages import IndicialError

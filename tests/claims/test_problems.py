@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from indicial.claims.experiment import Verdict
 from indicial.claims.trying import try_claims
-from indicial.claims.verdict import Verdict
 from indicial.library.loading import load_document
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,7 +21,7 @@ def tried(path: Path) -> list[Verdict]:
 
 
 QUICK = ("hand_design", "repetition", "temperature", "ugrnn_to_gru")
-"""The notebooks of the others are run in any case (`tests/sheets`), and come to the same verdicts."""
+"""The notebooks of the others are run in any case (`tests/claims`), and come to the same verdicts."""
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ from claiming import verdict
 
 from indicial import load
 from indicial.claims import values as shrinking
-from indicial.claims.experiment import Experiment
+from indicial.claims.experiment import Experiment, shown
 from indicial.claims.values import corners, exactly, shrink
-from indicial.claims.verdict import shown
 
 
 def test_sizes_and_values_become_small() -> None:

@@ -6,9 +6,9 @@ import pytest
 from claiming import verdict, verdicts
 
 import indicial
-from indicial.claims.verdict import HOLDS, REFUTED, UNTRIED
+from indicial.claims.experiment import HOLDS, REFUTED, UNTRIED
+from indicial.claims.sheet_cells import Sheet
 from indicial.library.loading import load_document
-from indicial.sheets.joining import Sheet
 
 
 def faults(text: str) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 from claiming import verdict, verdicts
 
 from indicial import load
-from indicial.claims.experiment import Experiment
+from indicial.claims.experiment import HOLDS, REFUTED, UNDECIDED, UNTRIED, Experiment, with_error
 from indicial.claims.statistics import (
     BELOW_TOLERANCE,
     SURE,
@@ -17,7 +17,6 @@ from indicial.claims.statistics import (
     _group,
     _look,
 )
-from indicial.claims.verdict import HOLDS, REFUTED, UNDECIDED, UNTRIED, with_error
 
 KEYS = """
 size N = 10

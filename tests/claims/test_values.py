@@ -8,9 +8,8 @@ import pytest
 from claiming import verdict, verdicts
 
 from indicial.claims import values
-from indicial.claims.experiment import Sides
+from indicial.claims.experiment import HOLDS, REFUTED, UNTRIED, Sides
 from indicial.claims.running import Stage
-from indicial.claims.verdict import HOLDS, REFUTED, UNTRIED
 
 SOFTMAX = "input x[n]\nα[n] = softmax_n x[n]\n"
 ATTENTION = """

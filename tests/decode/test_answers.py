@@ -22,9 +22,9 @@ from indicial.decode.answers import TOGETHER, Answerer
 from indicial.decode.evaluate import Examination, questions
 from indicial.decode.matching import cider, likeness
 from indicial.decode.settings import without_repeats
+from indicial.lab.trained import train
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of
-from indicial.trained.run import train
 from indicial.training.run import Run
 
 WORDS = {"hund": "dog", "katze": "cat", "mann": "man", "sieht": "sees", "mag": "likes"}

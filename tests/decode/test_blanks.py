@@ -11,7 +11,7 @@ import torch
 
 from indicial.cli import main
 from indicial.data.tokenizers import make_tokenizer
-from indicial.decode.blanks import fill, filled
+from indicial.decode.lookup import fill, filled
 from indicial.program.messages import IndicialError
 from indicial.training.checkpoints import write_json
 from tests.decode.runs import CHARACTERS, make_run

@@ -11,7 +11,7 @@ from indicial import IndicialError
 from tests.editor.client import Client
 
 pytest.importorskip("pygls")
-from indicial.editor.messages import LARGEST, received
+from indicial.editor.open_texts import LARGEST, received
 
 CELL = "y[t] = W[K] x[t,K]\n"
 HOVER, CHANGE, CANCEL = "textDocument/hover", "textDocument/didChange", "$/cancelRequest"

@@ -103,8 +103,8 @@ def use(folder: Path, text: Path, rng: random.Random) -> str:
     """What people do with a run; how far it goes."""
     import torch
 
+    from indicial.lab.trained import Run
     from indicial.program.messages import IndicialError
-    from indicial.trained.run import Run
 
     kind = rng.random()
     try:

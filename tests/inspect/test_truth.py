@@ -12,12 +12,11 @@ import pytest
 import indicial
 from indicial.cli import main
 from indicial.data.world import world_table
-from indicial.data.world.phrasebook import AlignmentScore, read_links
 from indicial.data.world.scenes import owners
-from indicial.inspect.attention import Look, Side, attend
+from indicial.data.world.world import AlignmentScore, read_links
+from indicial.inspect.attention import Look, Side, attend, true_of, truth_page
 from indicial.inspect.attention_views import draw_on_picture, lit, picture_blocks
 from indicial.inspect.subjects import column_subject
-from indicial.inspect.truth import true_of, truth_page
 from indicial.program.messages import IndicialError
 from indicial.training.run import Run
 

@@ -32,9 +32,9 @@ from indicial.lab.studies.relations import (
     trees_of,
     word_weights,
 )
+from indicial.lab.trained import train
 from indicial.program.program import Program
 from indicial.tasks.programs import trainable
-from indicial.trained.run import train
 from indicial.training.run import Run
 from tests.lab.test_studies import FILES, nobody, run
 

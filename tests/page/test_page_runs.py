@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from indicial.decode import generate
+from indicial.lab.trained import Run
 from indicial.page import runs
 from indicial.page.protocol import QUESTIONS
 from indicial.page.wire import answer, checked
-from indicial.trained.run import Run
 from tests.decode.runs import make_run
 
 

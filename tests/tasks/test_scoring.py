@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from indicial.tasks.scoring import MOST, Classes, Nothing, Right, Squares
+from indicial.tasks.task import MOST, Classes, Nothing, Right, Squares
 
 RANDOM = np.random.default_rng(5)
 

@@ -13,12 +13,12 @@ import torch
 
 import indicial
 from indicial.data.column_rows import Columns
+from indicial.lab.trained import train
 from indicial.lab.trials import contenders, make_trials
 from indicial.program.messages import IndicialError
 from indicial.tasks.columns import ColumnTask
 from indicial.tasks.forms import form_of
 from indicial.tasks.predictions import Measure
-from indicial.trained.run import train
 from indicial.training.run import Run
 from indicial.training.settings import Settings
 from indicial.training.shared_data import open_any, read_data

@@ -15,9 +15,9 @@ from indicial.data.column_rows import Columns, Held, Part
 from indicial.data.corpus import Corpus
 from indicial.program.messages import IndicialError
 from indicial.tasks.programs import trainable
-from indicial.training import defaults, schedule, starting
+from indicial.training import defaults, optimizers, starting
+from indicial.training.equations import Roles, heads_of, roles
 from indicial.training.processes import ALONE
-from indicial.training.roles import Roles, heads_of, roles
 from indicial.training.settings import Choices, Settings
 
 
@@ -165,7 +165,7 @@ def test_what_is_read_often_is_forgotten_faster(monkeypatch: pytest.MonkeyPatch)
     def decay(seconds_per_step: float, **said: float) -> float:
         monkeypatch.setattr(starting, "rehearse", lambda *_: seconds_per_step)
         settings = Settings(**{"minutes": 1, **said})
-        return starting._choices(task, module, settings, "cpu", ALONE, schedule.now())[
+        return starting._choices(task, module, settings, "cpu", ALONE, optimizers.now())[
             0
         ].weight_decay
 

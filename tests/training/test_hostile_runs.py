@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from indicial.lab.trained import Run
 from indicial.program.messages import IndicialError
-from indicial.trained.run import Run
 from tests.decode.runs import make_run
 from tests.fuzz.run_folders import attack, watchdog
 

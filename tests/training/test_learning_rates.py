@@ -5,7 +5,7 @@ import math
 import pytest
 
 from indicial.program.messages import IndicialError
-from indicial.training.schedule import Schedule
+from indicial.training.optimizers import Schedule
 
 
 def test_warm_up_is_a_straight_line_to_the_peak() -> None:

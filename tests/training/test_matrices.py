@@ -3,7 +3,7 @@
 import pytest
 
 import indicial
-from indicial.training.roles import matrices
+from indicial.training.equations import matrices
 
 T = "input x[t,k]\n"
 

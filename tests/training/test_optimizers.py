@@ -8,8 +8,8 @@ import torch
 import indicial
 from indicial.compile.module.module import ProgramModule
 from indicial.program.messages import IndicialError
+from indicial.training.equations import Matrix
 from indicial.training.optimizers import Muon, Optimizer, orthogonalise
-from indicial.training.roles import Matrix
 
 TEXT = """
 input w[t] in V

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from small import CHOICES, small_data, small_module, small_run, small_task
 
 from indicial.tasks.task import Scores
-from indicial.training import defaults, schedule
+from indicial.training import defaults, optimizers
 from indicial.training.display import summary_lines
 from indicial.training.loop import WORSE, train
+from indicial.training.optimizers import STILL, Schedule, Stretch
 from indicial.training.run import Run
-from indicial.training.schedule import STILL, Schedule, Stretch
 from indicial.training.settings import Choices, Settings
 from indicial.training.training import Step, Training
 from indicial.training.watchers import Report, Summary, Watcher
@@ -96,7 +96,7 @@ class FakeTime:
             return true(training)
 
         monkeypatch.setattr(Training, "step", step)
-        monkeypatch.setattr(schedule, "now", lambda: self.now)
+        monkeypatch.setattr(optimizers, "now", lambda: self.now)
 
 
 class Last(Watcher):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from indicial.claims.verdict import HOLDS, REFUTED, UNTRIED, Counterexample, Verdict, apart, part
+from indicial.claims.experiment import HOLDS, REFUTED, UNTRIED, Counterexample, Verdict, apart, part
 from indicial.program import ir
 from indicial.program.cost.cost import Cost, cost, order
 from indicial.program.explain.facts import tie

@@ -17,21 +17,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indicial.claims.experiment import EXTREMES, Experiment, Sides
-from indicial.claims.running import Array, Random, TooSlow, Truths
-from indicial.claims.values import DIFFERENT
-from indicial.claims.verdict import (
+from indicial.claims.experiment import (
+    EXTREMES,
     HOLDS,
     REFUTED,
     UNDECIDED,
     UNTRIED,
     Counterexample,
+    Experiment,
+    Sides,
     Verdict,
     is_not,
     listed,
     number,
     with_error,
 )
+from indicial.claims.running import Array, Random, TooSlow, Truths
+from indicial.claims.values import DIFFERENT
 from indicial.program.ir import Statistic
 from indicial.program.meaning.sample import work
 

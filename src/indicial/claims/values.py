@@ -27,13 +27,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from indicial.claims.experiment import Experiment, Sides
-from indicial.claims.running import OPEN, Array, TooSlow, Truths
-from indicial.claims.verdict import (
+from indicial.claims.experiment import (
     HOLDS,
     REFUTED,
     UNTRIED,
     Counterexample,
+    Experiment,
+    Sides,
     Verdict,
     apart,
     is_not,
@@ -41,6 +41,7 @@ from indicial.claims.verdict import (
     number,
     shown,
 )
+from indicial.claims.running import OPEN, Array, TooSlow, Truths
 from indicial.program.explain.facts import tie
 from indicial.program.ir import Code
 from indicial.program.meaning.sample import extent_value, least_sizes, work

@@ -1,12 +1,15 @@
-"""The commands `attend`, `trace` and `inspect`: what a model looks at, any of its values, what goes on inside."""
+"""The commands `attend`, `trace`, `inspect` and `design`: what a model looks at, its values, matrices by hand."""
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import re
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +22,14 @@ from indicial.commands.arguments import (
     option,
     pair,
     print_json,
+    refuse,
     weights,
 )
 from indicial.program.messages import IndicialError
 from indicial.program.terminal import raw
 
 if TYPE_CHECKING:
+    from indicial.designs.design import Design
     from indicial.inspect.subjects import Seen, Subject
     from indicial.training.run import Run
 
@@ -121,7 +126,7 @@ ROWS = 64
 
 
 def add(commands: Commands[Any]) -> None:
-    """Adds all three to the parser of `indicial`."""
+    """Adds all four to the parser of `indicial`."""
     _add_inspect(commands)
     attend = command(commands, "attend", "show what the heads of a model look at", ATTEND, _attend)
     _subject(attend)
@@ -133,6 +138,7 @@ def add(commands: Commands[Any]) -> None:
     trace = command(commands, "trace", "show the values of any tensor of a model", TRACE, _trace)
     _subject(trace)
     option(trace, "--want NAME,…", "the tensors to show", required=True)
+    _add_design(commands)
 
 
 def _subject(parser: argparse.ArgumentParser) -> None:
@@ -151,7 +157,6 @@ def _subject(parser: argparse.ArgumentParser) -> None:
 
 def _seen(options: argparse.Namespace) -> Seen:
     """The model with what it reads; what is too long is cut, and that is told."""
-    from indicial.commands.design import design_meant
     from indicial.designs.hand import named_design
     from indicial.inspect.subjects import Seen, Subject
     from indicial.training.run import Run
@@ -310,3 +315,129 @@ def screen_width() -> int:
 
 def _colour() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+TEXT = """\
+Tries a design on every case of its task. A design is equations with matrices
+that a person chose: one attention head, small enough to be written down.
+
+  indicial design content       every place gives its own token, ABCA → ABCA
+  indicial design position      every place gives the first token, BCA → BBB
+  indicial design unique        every token says whether it is there once
+  indicial design mine.json --task position
+                                a design of your own (design.save in Python)
+
+With --train the same equations are learned from a random start, one sequence at
+a time by gradient descent, and what was learned is compared with the design.
+For each difference every case is run again with it exchanged: which case
+changes most, what it changes, and whether any case turns wrong.
+
+  indicial design content --train
+  indicial design position --train --figure both.svg --out learned.json
+
+exit status: 0 if every case is right (of what was learned too), 1 if not, 2 for
+a wrong call.
+"""
+
+
+def _add_design(commands: Commands[Any]) -> None:
+    parser = command(
+        commands, "design", "try matrices chosen by hand, and learn them", TEXT, _design
+    )
+    parser.add_argument("design", metavar="DESIGN", help="its name, or its file")
+    option(parser, "--task NAME", "content, position or unique (its own)")
+    option(parser, "--json", "all numbers as JSON")
+    group = parser.add_argument_group("learning")
+    option(group, "--train", "learn the same equations")
+    option(group, "--steps N", "sequences to learn from (10000)", int)
+    option(group, "--rate X", "learning rate of the gradient descent (0.03)", float)
+    option(group, "--seed N", "seed of the start and the sequences (0)", int)
+    option(group, "--starts N", "try this many seeds, keep the one with the smallest error (1)", int)  # fmt: skip
+    option(group, "--out FILE", "save what was learned, as a design (.json)")
+    forcing(group)
+    option(group, "--figure FILE", "draw both in one picture: .svg, .png or .pdf")
+
+
+def _design(options: argparse.Namespace) -> int:
+    check_outputs(options, "out", "figure", marks={"out": b"indicial design"})
+    made, task = _opened(options)
+    given = {name: getattr(options, name) for name in ("steps", "rate", "seed", "starts")}
+    settings = {name: value for name, value in given.items() if value is not None}
+    if not options.train:
+        refuse(options, [*settings, "out", "figure"], "is for what is learned: add --train")
+    checked = made.check(task)
+    if not options.json:
+        print(f"{made.name}\n{checked}")
+    if not options.train:
+        if options.json:
+            print_json({"design": checked.to_json()}, indent=None)
+        return 0 if checked.passed else 1
+    learned = made.train(task, **settings, told=None if options.json else _told)
+    found, comparison = learned.check(task), made.compare(learned)
+    if options.out:
+        learned.save(options.out)
+    if options.figure:
+        comparison.figure(options.figure)
+    if options.json:
+        told = {
+            "design": checked.to_json(),
+            "learned": found.to_json(),
+            "comparison": comparison.to_json(),
+            "reasons": [reason.to_json() for reason in comparison.reasons(task)],
+        }
+        print_json(told, indent=None)
+    else:
+        print(f"{learned.name}: {learned.remark}\n{found}\n\n{comparison.told(task)}")
+    return 0 if checked.passed and found.passed else 1
+
+
+def _opened(options: argparse.Namespace) -> tuple[Design, str]:
+    """The design and its task, or what there is."""
+    from indicial.designs.checking import TASKS
+    from indicial.designs.hand import HAND, hand, named_design
+
+    made = named_design(options.design) or hand(options.design)  # which says what there is
+    task = options.task or (options.design if options.design in HAND else None)
+    if task is None:
+        raise IndicialError(f"say what {options.design} is to do: --task {', '.join(TASKS)}")
+    return made, task
+
+
+def _told(step: int, error: float) -> None:
+    print(f"  step {step:,}: squared error {error:.2g}", flush=True)
+
+
+@contextmanager
+def design_meant(word: str) -> Iterator[None]:
+    """Adds to a complaint about a run that is not there what else may have been meant."""
+    from indicial.designs.hand import HAND
+    from indicial.library import names
+
+    try:
+        yield
+    except IndicialError as error:
+        if Path(word).exists():
+            raise
+        close = difflib.get_close_matches(word, HAND, 1)
+        if word in names():
+            raise IndicialError(
+                f"{word} is a model of the library, not a run; train it first, for example\n"
+                f"  indicial train {word} --data people"
+            ) from error
+        hint = f" (or did you mean the design {close[0]}?)" if close else ""
+        raise IndicialError(f"{error}{hint}") from error
+
+
+def compare_designs(pair: tuple[Design, Design], options: argparse.Namespace) -> int:
+    """Prints what is the same in two designs and what is not."""
+    from indicial.designs.comparison import compare
+
+    found, task = compare(*pair, options.text), options.task
+    if options.figure is not None:
+        found.figure(options.figure)
+    if options.json:
+        why = {"reasons": [r.to_json() for r in found.reasons(task)]} if task else {}
+        print_json(found.to_json() | why)
+    else:
+        print(found.told(task) if task else found)
+    return 0

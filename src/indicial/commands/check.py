@@ -34,7 +34,7 @@ from indicial.commands.arguments import (
 from indicial.program.messages import IndicialError, Message, in_order
 
 if TYPE_CHECKING:
-    from indicial.claims.verdict import Verdict
+    from indicial.claims.experiment import Verdict
     from indicial.program.program import Program
 
 

@@ -29,7 +29,7 @@ from indicial.program.terminal import raw
 if TYPE_CHECKING:
     from indicial.decode.evaluate import Evaluation, Examination
     from indicial.decode.matching import Matches
-    from indicial.inspect.truth import Truth
+    from indicial.inspect.attention import Truth
     from indicial.training.run import Run
 
 
@@ -171,7 +171,7 @@ def _examine(options: argparse.Namespace, run: Run) -> int:
     told = {"truth": [truth.to_json() for truth in truths]} if truths else {}
 
     def page() -> str:
-        from indicial.inspect.truth import truth_page
+        from indicial.inspect.attention import truth_page
 
         return "\n".join([_examination(found), *truth_page(truths)])
 
@@ -181,7 +181,7 @@ def _examine(options: argparse.Namespace, run: Run) -> int:
 def _truths(run: Run, options: argparse.Namespace, decoding: Mapping[str, Any]) -> list[Truth]:
     """In a world where the truth is known: whether what the model says is right."""
     from indicial.data.world import tables
-    from indicial.inspect.truth import true_of
+    from indicial.inspect.attention import true_of
 
     name = run.description.data.get("name")
     if options.no_texts or options.data != [name] or name not in tables() or options.column:

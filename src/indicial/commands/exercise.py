@@ -119,8 +119,8 @@ def _exercise(options: argparse.Namespace) -> int:
 
 
 def _written(exercise: Exercise, ending: str, answers: dict[str, str] | None) -> str:
+    from indicial.claims.notebooks import written
     from indicial.exercises.handout import markdown, notebook
-    from indicial.sheets.making import written
 
     said = f"{MADE} of {exercise.path.name}: indicial exercise {exercise.path.name}"
     if ending == ".ipynb":
@@ -243,14 +243,14 @@ def _notebook(options: argparse.Namespace) -> int:
 
 def _make(sheet: Path, out: Path, run: bool) -> int:
     """Writes a notebook; how many of its cells failed."""
-    from indicial.sheets.making import failures, keep_outputs, left_out, make, written
+    from indicial.claims.notebooks import failures, keep_outputs, left_out, make, written
 
     notebook = make(sheet)
     for display in left_out(sheet):
         place = f"{sheet}:{display.span.line}"
         print(f"{place}: this formula stays text; in a block ```indicial it would run")
     if run:
-        from indicial.sheets.making import run as run_cells
+        from indicial.claims.notebooks import run as run_cells
 
         notebook = run_cells(notebook)
         done = "run"

@@ -283,7 +283,7 @@ def _add_plot(commands: Commands[Any]) -> None:
 
 
 def _plot(options: argparse.Namespace) -> int:
-    from indicial.claims.pictures import pictures, plots
+    from indicial.claims.trying import pictures, plots
     from indicial.library.loading import load, load_document
 
     if options.draws is not None and options.draws < 1:

@@ -200,7 +200,7 @@ def _generate(options: argparse.Namespace) -> int:
 
 def _fill(options: argparse.Namespace, run: Run) -> int:
     """Texts with blanks: each filled, and below it the words that fit."""
-    from indicial.decode.blanks import fill
+    from indicial.decode.lookup import fill
 
     if options.alternatives < 1:
         raise IndicialError(

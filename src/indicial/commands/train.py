@@ -17,7 +17,7 @@ from indicial.commands.arguments import (
     refuse,
     setting,
 )
-from indicial.commands.design import compare_designs
+from indicial.commands.attend import compare_designs
 from indicial.program.messages import IndicialError
 from indicial.training.settings import (
     DATA,

@@ -3,7 +3,7 @@
     data = prepare_columns(slots(code), ["x=train.de", "w=train.en"])
     data = prepare_columns(slots(code), ["pairs.tsv"], {"x": "german"}, validation=["dev.tsv"])
 
-The work is done once: what comes of it stays on disk (data/store.py). Rows that cannot be read are left out,
+The work is done once: what comes of it stays on disk (data/corpus.py). Rows that cannot be read are left out,
 counted, and told with their lines. Of a built-in world rows are made rather than read, each part with its own; what
 the true distribution would lose on them is known: `nats`.
 """
@@ -24,11 +24,10 @@ import numpy as np
 from indicial.data.binding import IMAGE, Bound, File, Row, Slot, bind, uneven
 from indicial.data.codings import Coding, Refused
 from indicial.data.column_rows import Columns, Held, Part, load_codings, save_codings
-from indicial.data.corpus import open_array
+from indicial.data.corpus import checksums, open_array, stored
 from indicial.data.learning import Wishes, learn
 from indicial.data.parts import MARKS, mark
 from indicial.data.prepare_text import COUNTS, FRACTION, Cut, reported
-from indicial.data.store import checksums, stored
 from indicial.data.tables import Bad, Rows, Table
 from indicial.data.tokenizers import Ints
 from indicial.data.world import Phrasebook, Scenes, tables, world_table

@@ -4,7 +4,7 @@
     data = prepare_data(["people"], world_size=10_000)
     data = prepare_data(["train.jsonl"], field="text", validation=["dev.jsonl"], tokens="bpe")
 
-The work is done once: what comes of it stays on disk (store.py), a folder with
+The work is done once: what comes of it stays on disk (corpus.py), a folder with
 
     tokenizer.json                       learned from the training part, as all that is learned from text
     train.tokens, validation.tokens      uint16 or uint32, `<EOS>` after each document
@@ -29,11 +29,10 @@ from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
-from indicial.data.corpus import Corpus, Data, token_type
+from indicial.data.corpus import Corpus, Data, checksums, stored, token_type
 from indicial.data.documents import Piece
 from indicial.data.parts import Parts, find_parts, survey
 from indicial.data.sources import Sentences, Source
-from indicial.data.store import checksums, stored
 from indicial.data.tokenizers import (
     EOS,
     FILE,

@@ -34,7 +34,7 @@ from indicial.decode.tokens import generate_tokens
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import SEQUENCE, Form, form_of
 from indicial.tasks.predictions import Prediction
-from indicial.tasks.scoring import likeliest
+from indicial.tasks.task import likeliest
 from indicial.training.run import Run
 
 TOGETHER = 32

@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from indicial.claims.notebooks import DESIGN
 from indicial.designs.checking import TASKS, Task, named_task
 from indicial.designs.design import Array, Design, design, parameter_name
 from indicial.library import names
@@ -42,7 +43,6 @@ from indicial.notation.parse import parse_text
 from indicial.notation.source import Source
 from indicial.notation.syntax import Declaration, Equation
 from indicial.program.messages import IndicialError
-from indicial.sheets.making import DESIGN
 from indicial.training.run import FILE, Run
 
 STRENGTH = 10.0

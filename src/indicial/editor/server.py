@@ -22,9 +22,8 @@ from pygls.uris import from_fs_path, to_fs_path
 
 from indicial import __version__, library
 from indicial.editor.edits import CannotRename, at, completions, renamed, together
-from indicial.editor.messages import Protocol
 from indicial.editor.occurrences import MODEL, Diagnostic, Occurrence, Text
-from indicial.editor.open_texts import Known, Lost, Open, Workers
+from indicial.editor.open_texts import Known, Lost, Open, Protocol, Workers
 
 SOON, WHOLE = 1.0, 60.0
 """Seconds that an answer waits for the newest text to be read: for what is only shown, and for what

@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from indicial.claims.notebooks import DESIGN, MARK
 from indicial.exercises.gaps import Exercise, Gap, Kind, Line, Question, Unit
 from indicial.library.loading import strict
 from indicial.notation.delimiters import fence
@@ -36,7 +37,6 @@ from indicial.notation.source import Span
 from indicial.notation.syntax import Call, Claim, Declaration, Equation, Index, Name, Statement
 from indicial.program.messages import IndicialError
 from indicial.program.sections import Block, divide
-from indicial.sheets.making import DESIGN, MARK
 
 _FENCE = re.compile(r"^(?:`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 _PARAGRAPH = re.compile(r"[^\n]*\S[^\n]*(?:\n[^\n]*\S[^\n]*)*")

@@ -16,15 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from indicial.exercises.gaps import BLANK, Exercise, Gap, Line, Unit
-from indicial.exercises.reading import with_hole
-from indicial.notation.documents import read_text
-from indicial.notation.parse import parse_text
-from indicial.notation.printers import latex as print_latex
-from indicial.notation.signs import LATEX_LETTERS, LATEX_SIGNS, MARKS
-from indicial.notation.syntax import Claim, Name, Statement
-from indicial.program.explain.latex import SPECIAL, broken_rows
-from indicial.sheets.making import (
+from indicial.claims.notebooks import (
     METADATA,
     Notebook,
     code_cell,
@@ -33,6 +25,14 @@ from indicial.sheets.making import (
     pieces,
     with_pictures,
 )
+from indicial.exercises.gaps import BLANK, Exercise, Gap, Line, Unit
+from indicial.exercises.reading import with_hole
+from indicial.notation.documents import read_text
+from indicial.notation.parse import parse_text
+from indicial.notation.printers import latex as print_latex
+from indicial.notation.signs import LATEX_LETTERS, LATEX_SIGNS, MARKS
+from indicial.notation.syntax import Claim, Name, Statement
+from indicial.program.explain.latex import SPECIAL, broken_rows
 
 WORDS = "*In words, ({label}):*"
 """The line below which a question is answered in words."""

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from indicial.data.world.phrasebook import Link
+from indicial.data.world.world import Link
 from indicial.inspect.attention import Look, Side, title_of
 from indicial.inspect.pictures import matrix, safe, save
 from indicial.inspect.subjects import NOTHING, UNKNOWN

@@ -31,7 +31,7 @@ from indicial.data.binding import File, spelt
 from indicial.data.codings import Coding, Image, Refused, tokens_by_name
 from indicial.data.tokenizers import EOS
 from indicial.data.world import Phrasebook, tables, world_table
-from indicial.data.world.phrasebook import Link, read_links
+from indicial.data.world.world import Link, read_links
 from indicial.decode.answers import Answerer
 from indicial.decode.text import Speaker
 from indicial.program import ir

@@ -26,6 +26,7 @@ from indicial.designs.hand import two_designs
 from indicial.lab.comparison import Comparison
 from indicial.lab.pool import View, finished, make_view, run_trials
 from indicial.lab.report import explained, samples
+from indicial.lab.trained import Run
 from indicial.lab.trials import (
     TOKENS,
     Result,
@@ -39,7 +40,6 @@ from indicial.lab.trials import (
     rows,
 )
 from indicial.program.messages import IndicialError
-from indicial.trained.run import Run
 from indicial.training.chart import short
 from indicial.training.checkpoints import numbered
 from indicial.training.settings import Settings

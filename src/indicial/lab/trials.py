@@ -47,8 +47,7 @@ from indicial.training import defaults
 from indicial.training.chart import short
 from indicial.training.checkpoints import write_json
 from indicial.training.defaults import best_device, default_layers
-from indicial.training.equations import Equations
-from indicial.training.roles import roles
+from indicial.training.equations import Equations, roles
 from indicial.training.settings import Settings
 
 

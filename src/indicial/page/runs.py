@@ -43,7 +43,7 @@ from indicial.program.inputs import Unfit, json_of, open_plain
 from indicial.program.messages import IndicialError
 
 if TYPE_CHECKING:
-    from indicial.data.world.phrasebook import Link
+    from indicial.data.world.world import Link
     from indicial.decode.answers import Answerer
     from indicial.decode.text import Speaker
     from indicial.inspect.attention import Look

@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable
 from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints
 
-from indicial.page import designs, equations, protocol, runs
+from indicial.page import equations, protocol, runs
 from indicial.page.protocol import QUESTIONS
 from indicial.program.messages import IndicialError
 
@@ -29,10 +29,10 @@ ANSWERS: dict[str, Callable[[Any], Any]] = {
     "generate": runs.generate,
     "attend": runs.attend,
     "answer": runs.said,
-    "design": designs.begin,
-    "judge": designs.judge,
-    "learn": designs.learn,
-    "beside": designs.beside,
+    "design": equations.begin,
+    "judge": equations.judge,
+    "learn": equations.learn,
+    "beside": equations.beside,
 }
 
 

@@ -39,19 +39,22 @@ from indicial.tasks.forms import (
     reduced,
 )
 from indicial.tasks.predictions import SURPRISE, Measure, surprise_of
-from indicial.tasks.scoring import (
+from indicial.tasks.task import (
+    About,
     Answered,
+    Batch,
     Chosen,
     Classes,
     Edges,
     Nothing,
     Right,
+    Scores,
     Squares,
+    Task,
     Tensors,
     Together,
     likeliest,
 )
-from indicial.tasks.task import About, Batch, Scores, Task
 
 
 class ColumnTask(Task):

@@ -30,8 +30,7 @@ from indicial.data.tokenizers import Ints
 from indicial.program.inputs import Unfit, json_of, open_plain
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import written
-from indicial.tasks.scoring import Classes
-from indicial.tasks.task import Scores
+from indicial.tasks.task import Classes, Scores
 from indicial.training.chart import COLOURS, new_figure, plain_axes, saved
 from indicial.training.processes import writes
 from indicial.training.watchers import Plan, Report, Summary, Watcher

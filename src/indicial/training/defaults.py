@@ -1,7 +1,7 @@
 """What nobody said: sizes, batches, the learning rate and the number of steps.
 
     model + data + minutes   →   width, layers, context, batch size, learning rate
-    a few measured steps     →   how many there are time for, to begin with (schedule.py)
+    a few measured steps     →   how many there are time for, to begin with (optimizers.py)
 
 The width is the largest that still sees enough tokens: TOKENS for each parameter in the time there
 is (as in Hoffmann et al. 2022, arXiv:2203.15556), and no more parameters than the data has tokens.
@@ -44,7 +44,7 @@ from indicial.program.ir import Code
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.predictions import token_inputs
-from indicial.training.roles import Roles, roles
+from indicial.training.equations import Roles, roles
 from indicial.training.settings import BFLOAT16, FLOAT32, Choices, Settings
 
 MINUTES = 5.0

@@ -6,7 +6,7 @@
 
 A step is a function of the weights, of the state of the optimizer and of its number: batches and
 dropout depend on nothing else, and the learning rate on the number and on the stretch that was planned
-(schedule.py), which is kept with the weights. So a run that was stopped, at any moment, goes on
+(optimizers.py), which is kept with the weights. So a run that was stopped, at any moment, goes on
 from its last checkpoint bit for bit as if it had not been.
 
 Ctrl-C and SIGTERM end the step, save and return; a second Ctrl-C ends at once. So does an output that
@@ -28,11 +28,11 @@ import torch
 from indicial.compile.module.module import ProgramModule
 from indicial.program.messages import IndicialError
 from indicial.tasks.task import Scores, Task
-from indicial.training import schedule
+from indicial.training import optimizers
 from indicial.training.defaults import SHARE
+from indicial.training.optimizers import Stretch
 from indicial.training.processes import ALONE, Processes, writes
 from indicial.training.run import Run
-from indicial.training.schedule import Stretch
 from indicial.training.settings import Choices
 from indicial.training.training import NotFinite, Progress, Training, not_finite
 from indicial.training.watchers import Interrupts, Plan, Report, Summary, Watcher, Watchers
@@ -51,20 +51,20 @@ def rehearse(
         slow = replace(choices, learning_rate=1e-6)
         trial = Training(task, copy.deepcopy(module), slow, processes.apart())
         times: list[float] = []
-        begun = schedule.now()
+        begun = optimizers.now()
         try:
             trial.step()  # the first is slow: sources are made
-            begun = schedule.now()
-            while schedule.now() - begun < REHEARSAL or len(times) < 2:
-                at = schedule.now()
+            begun = optimizers.now()
+            while optimizers.now() - begun < REHEARSAL or len(times) < 2:
+                at = optimizers.now()
                 trial.step()
-                times.append(schedule.now() - at)
+                times.append(optimizers.now() - at)
             if not processes.connected:
                 task.validate(module, 1)  # the first look is slow as well
         except NotFinite:  # the training itself says more about it
             pass
     # The lower quartile: others may be at work for a moment, and seldom for the whole training.
-    return sorted(times)[len(times) // 4] if times else schedule.now() - begun
+    return sorted(times)[len(times) // 4] if times else optimizers.now() - begun
 
 
 def make_plan(
@@ -231,7 +231,7 @@ class _Course:
         return patience is None or self.progress.worse < patience
 
     def _step(self) -> Report:
-        progress, begun = self.progress, schedule.now()
+        progress, begun = self.progress, optimizers.now()
         try:
             step = self.training.step()
         except NotFinite as found:
@@ -241,7 +241,7 @@ class _Course:
                 self.training.module, batch, str(found), progress.step + 1, self.saved, rate
             )
             raise IndicialError(self.training.processes.share(str(error), found.rank)) from None
-        self.stepping += schedule.now() - begun
+        self.stepping += optimizers.now() - begun
         seconds = self.first.elapsed()
         progress.seconds = self.first.seconds + seconds
         done, left = progress.step - self.first.step, self.end - progress.step
@@ -314,7 +314,7 @@ class Mark:
 
     def __init__(self, progress: Progress) -> None:
         self.step, self.tokens, self.seconds = progress.step, progress.tokens, progress.seconds
-        self._begun = schedule.now()
+        self._begun = optimizers.now()
 
     def elapsed(self) -> float:
-        return schedule.now() - self._begun
+        return optimizers.now() - self._begun

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from indicial.data.column_rows import Columns
-from indicial.data.corpus import Data
+from indicial.data.corpus import Data, find
 from indicial.data.parts import fraction_or_names
 from indicial.data.prepare_columns import open_columns, prepare_columns
 from indicial.data.prepare_text import WORLD_SIZE, Cut, open_data, prepare_data
 from indicial.data.questions import is_text, looked_up
 from indicial.data.sources import is_gone
-from indicial.data.store import find
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of
 from indicial.tasks.programs import Trainable

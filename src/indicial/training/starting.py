@@ -44,7 +44,7 @@ from indicial.tasks.predictions import text_lengths, token_inputs
 from indicial.tasks.programs import Trainable, make_task, trainable
 from indicial.tasks.task import Task
 from indicial.tasks.texts import QUESTION, Texts, shares
-from indicial.training import defaults, schedule
+from indicial.training import defaults, optimizers
 from indicial.training.checkpoints import free_folder
 from indicial.training.defaults import best_device, enough_memory
 from indicial.training.equations import Equations
@@ -210,7 +210,7 @@ def begin(
             size = processes.share(defaults.world_size(settings, device))
             settings = replace(settings, world_size=size)
         data = read_data(found, settings, tell, cut_as, processes, cut)
-    begun = schedule.now()  # from here on the minutes count
+    begun = optimizers.now()  # from here on the minutes count
     notes = list(data.description.get("notes", ()))
     if isinstance(data, Data):
         _check_known(data, settings)
@@ -416,7 +416,7 @@ def _choices(
     about = task.about
     tokens = round(kept.batch_size * kept.accumulate * about.tokens_per_row)
     whole = 60 * (settings.minutes or defaults.MINUTES)
-    left = processes.share(max(whole - (schedule.now() - begun), whole / 2))
+    left = processes.share(max(whole - (optimizers.now() - begun), whole / 2))
     parameters = sum(p.numel() for p in module.parameters())
     # To know what a text says is to learn it by heart: more of the time is not too much.
     by_heart = isinstance(task, Texts)

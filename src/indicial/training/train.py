@@ -20,7 +20,7 @@ from indicial.data.column_rows import Columns
 from indicial.data.corpus import Data
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
-from indicial.tasks.scoring import Classes
+from indicial.tasks.task import Classes
 from indicial.training.curves import Confusion, Curves, Metrics, TensorBoard, summary_writer
 from indicial.training.defaults import best_device
 from indicial.training.display import make_display

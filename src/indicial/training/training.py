@@ -32,10 +32,9 @@ from indicial.program.messages import IndicialError
 from indicial.tasks.task import Batch, Scores, Task
 from indicial.training.checkpoints import Checkpoint
 from indicial.training.defaults import enough_memory
-from indicial.training.optimizers import Average, Optimizer
+from indicial.training.optimizers import Average, Optimizer, Schedule, Stretch
 from indicial.training.processes import ALONE, Processes, is_divided, local, whole
 from indicial.training.run import load_weights
-from indicial.training.schedule import Schedule, Stretch
 from indicial.training.settings import BFLOAT16, Choices
 
 SMOOTHING = 0.98

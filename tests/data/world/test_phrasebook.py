@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from indicial.data.world import world
-from indicial.data.world.phrasebook import (
+from indicial.data.world.world import (
     PARTS,
     AlignmentScore,
     Link,

@@ -31,7 +31,7 @@ How the parameters of a program are used: what each is multiplied and summed wit
     e    Σ_{I,K}, beside x and W        then e meets both
     B    stands alone
 
-Where a parameter starts (`starts.py`) and whether it is a matrix (`training/roles.py`) are told by this.
+Where a parameter starts (`starts.py`) and whether it is a matrix (`training/equations.py`) are told by this.
 """
 
 from __future__ import annotations

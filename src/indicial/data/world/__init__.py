@@ -7,9 +7,8 @@ next(world("people").sentences(34))   →  "Carmen Jordan , who likes plums , ha
 
 from functools import cache
 
-from indicial.data.world.phrasebook import Phrasebook
 from indicial.data.world.scenes import Scenes
-from indicial.data.world.world import Sentence, World, world, worlds
+from indicial.data.world.world import Phrasebook, Sentence, World, world, worlds
 
 __all__ = ["Phrasebook", "Scenes", "Sentence", "World", "tables", "world", "world_table", "worlds"]
 

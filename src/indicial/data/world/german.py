@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from indicial.data.world import lists
-from indicial.data.world.german_words import ADJECTIVES, NOUNS, VERBS, WOMEN, WORDS
 from indicial.data.world.grammar import Derivation, Rule
+from indicial.data.world.lists import GERMAN_ADJECTIVES, GERMAN_NOUNS, GERMAN_VERBS, WOMEN, WORDS
 from indicial.data.world.rendering import Rendering, english
 
 TEMPLATES = {
@@ -222,7 +222,7 @@ class _Sentence:
         """The case of an object, or of the pronoun for it in a passive clause, is for the verb to say."""
         if case not in ("object", "whom"):
             return case
-        governed = VERBS[_verb(node).rule.name].case
+        governed = GERMAN_VERBS[_verb(node).rule.name].case
         return "nom" if case == "whom" and governed == "acc" else governed
 
     def _inflected(self, token: _Token, node: Derivation, case: str) -> list[str]:
@@ -235,11 +235,11 @@ class _Sentence:
             owned = word == "sein" and node.rule.phrase.form in ("feminine", "plural")
             return [("ihr" if owned else word) + _of(CASES[""], case, gender)]
         if word == "in":
-            preposition = NOUNS[_noun(node.part(part))].preposition
+            preposition = GERMAN_NOUNS[_noun(node.part(part))].preposition
             if gender in "mn" and preposition in FUSED:
                 return [FUSED[preposition]]
             return [preposition, _of(CASES["der"], "dat", gender)]
-        if word == "wird" and VERBS[_verb(node).rule.name].case == "dat":
+        if word == "wird" and GERMAN_VERBS[_verb(node).rule.name].case == "dat":
             return ["wird"]  # ihnen wird geholfen
         if word in FORMS:
             return [FORMS[word]["mfp".index(gender.replace("n", "m"))]]
@@ -280,13 +280,13 @@ def _word(node: Derivation, place: _Place) -> str:
     category, form, *_ = node.rule.phrase
     name = node.rule.name
     if category in ("verb", "caring", "handling"):
-        return VERBS[name].form(place.way, form == "plural")
+        return GERMAN_VERBS[name].form(place.way, form == "plural")
     if place.ending:
-        return ADJECTIVES[name] + place.ending
+        return GERMAN_ADJECTIVES[name] + place.ending
     if place.way == "job" and place.woman:
-        return WOMEN.get(name, NOUNS[name].one + "in")
-    if name in NOUNS and category != "name":
-        return NOUNS[name].form(place.case, form == "plural")
+        return WOMEN.get(name, GERMAN_NOUNS[name].one + "in")
+    if name in GERMAN_NOUNS and category != "name":
+        return GERMAN_NOUNS[name].form(place.case, form == "plural")
     return WORDS.get(name, name)
 
 
@@ -347,7 +347,7 @@ def _gender(node: Derivation) -> str:
         return "f" if about.split()[0] in lists.FEMALE else "m"
     if category in ("person", "fact"):
         return "f" if form == "feminine" else "m"
-    return NOUNS[_noun(node)].gender if _noun(node) in NOUNS else "m"
+    return GERMAN_NOUNS[_noun(node)].gender if _noun(node) in GERMAN_NOUNS else "m"
 
 
 def _of(table: dict[str, str], case: str, gender: str) -> str:

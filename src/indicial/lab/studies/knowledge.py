@@ -29,9 +29,9 @@ from indicial.lab.studies.study import (
     curves,
     share_interval,
 )
+from indicial.lab.trained import train
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import write_text
-from indicial.trained.run import train
 from indicial.training.run import Run
 
 ASKED = {"question": "0", "answer": "1"}

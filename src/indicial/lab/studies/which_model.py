@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from indicial.data.world import world
 from indicial.data.world.grammar import Derivation
-from indicial.data.world.phrasebook import Phrasebook
+from indicial.data.world.world import Phrasebook
 from indicial.decode.evaluate import examine
 from indicial.lab.studies.study import (
     Findings,

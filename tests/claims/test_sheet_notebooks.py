@@ -15,11 +15,11 @@ import nbformat
 import pytest
 from IPython.utils.capture import capture_output
 
+from indicial.claims.notebooks import Piece, failures, make, pieces, run, written
+from indicial.claims.sheet_cells import Sheet, words
 from indicial.cli import main
 from indicial.library.loading import load_document
 from indicial.program.messages import IndicialError
-from indicial.sheets.joining import Sheet, words
-from indicial.sheets.making import Piece, failures, make, pieces, run, written
 from tests.claims.test_problems import PROBLEMS
 from tests.shells import fresh_shell, shown
 from tests.test_docs import compare

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from indicial.claims.sheet_cells import Outcome, Sheet, words
 from indicial.claims.trying import try_claims
 from indicial.library.loading import load_document
 from indicial.program.messages import IndicialError
-from indicial.sheets.joining import Outcome, Sheet, words
 
 DRAWN = "constant M = 3\nsize W = 4\nx[w] ~ N(0, 1)\nP[w] = softmax_w M x[w]\n"
 CLAIMS = "claim Σ_w P[w] = 1\nclaim false: P[w] ≤ 1/2\nclaim mean of P[0] ≈ 1/4 within 0.05\n"

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from indicial.claims.experiment import Verdict
 from indicial.claims.trying import try_claims
-from indicial.claims.verdict import Verdict
 from indicial.library.loading import programs, strict
 from indicial.notation.faults import GAP
 from indicial.notation.notebooks import MAGIC

@@ -2,7 +2,7 @@
 
 import pytest
 
-from indicial.sheets.making import Piece, pieces
+from indicial.claims.notebooks import Piece, pieces
 
 SHEET = """\
 # Title
