@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from indicial.decode.text import generate
     from indicial.designs.design import Design, design
     from indicial.exercises.marks import grade
-    from indicial.lab.compare import compare
-    from indicial.lab.trained import Run, train
+    from indicial.lab.compare import Run, compare, train
     from indicial.library.loading import load, load_document
     from indicial.program.messages import IndicialError
     from indicial.program.program import Program
@@ -38,7 +37,7 @@ PLACES = {
     "Design": "designs.design",
     "IndicialError": "program.messages",
     "Program": "program.program",
-    "Run": "trained.run",
+    "Run": "lab.compare",
     "compare": "lab.compare",
     "design": "designs.design",
     "evaluate": "decode.evaluate",
@@ -47,7 +46,7 @@ PLACES = {
     "load": "library.loading",
     "load_document": "library.loading",
     "same": "claims.same",
-    "train": "trained.run",
+    "train": "lab.compare",
 }
 """Where each public name is made; it is fetched when it is first used, so that importing costs
 nothing."""

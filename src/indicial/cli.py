@@ -34,7 +34,7 @@ examples:
 """
 
 COMMANDS = (
-    "check", "exercise", "explain", "train", "generate", "evaluate", "attend", "study", "export",
+    "check", "exercise", "explain", "train", "generate", "evaluate", "attend", "export",
 )  # fmt: skip
 """Files of `commands`, in the order in which `--help` lists them; each adds its commands to the parser."""
 

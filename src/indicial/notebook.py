@@ -37,8 +37,7 @@ from typing import Any
 
 from indicial.claims.experiment import Verdict
 from indicial.claims.notebooks import FAILED
-from indicial.claims.sheet_cells import Outcome, Sheet, words
-from indicial.claims.trying import pictures, plots, try_claims
+from indicial.claims.trying import Outcome, Sheet, pictures, plots, try_claims, words
 from indicial.notation.printers import latex as print_latex
 from indicial.notation.printers import unicode as print_unicode
 from indicial.notation.syntax import Equation

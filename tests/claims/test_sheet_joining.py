@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from indicial.claims.sheet_cells import Outcome, Sheet, words
-from indicial.claims.trying import try_claims
+from indicial.claims.trying import Outcome, Sheet, try_claims, words
 from indicial.library.loading import load_document
 from indicial.program.messages import IndicialError
 

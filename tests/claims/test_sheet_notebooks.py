@@ -16,7 +16,7 @@ import pytest
 from IPython.utils.capture import capture_output
 
 from indicial.claims.notebooks import Piece, failures, make, pieces, run, written
-from indicial.claims.sheet_cells import Sheet, words
+from indicial.claims.trying import Sheet, words
 from indicial.cli import main
 from indicial.library.loading import load_document
 from indicial.program.messages import IndicialError

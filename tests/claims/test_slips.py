@@ -7,7 +7,7 @@ from claiming import verdict, verdicts
 
 import indicial
 from indicial.claims.experiment import HOLDS, REFUTED, UNTRIED
-from indicial.claims.sheet_cells import Sheet
+from indicial.claims.trying import Sheet
 from indicial.library.loading import load_document
 
 

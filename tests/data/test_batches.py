@@ -19,7 +19,7 @@ def corpus_of(lengths: list[int]) -> Corpus:
     starts = np.cumsum([0, *lengths])
     tokens = np.arange(starts[-1])
     tokens[starts[1:] - 1] = EOS
-    return Corpus(tokens.astype(np.uint32), starts[:-1], 0, 0, 0, 0, "")
+    return Corpus(tokens.astype(np.uint32), starts, 0, 0, 0, 0, "")
 
 
 def is_document_start(corpus: Corpus, place: int) -> bool:
@@ -138,13 +138,13 @@ def test_another_process_makes_the_same_batch() -> None:
     code = (
         "import numpy as np; from indicial.data.corpus import Rows\n"
         "from indicial.data.corpus import Corpus\n"
-        "corpus = Corpus(np.arange(999, dtype=np.uint16), np.zeros(1, np.int64), 0, 0, 0, 0, '')\n"
+        "corpus = Corpus(np.arange(999, dtype=np.uint16), np.array([0, 999]), 0, 0, 0, 0, '')\n"
         "print(Rows(corpus, 7, seed=5).batch(123, 3).tokens.tolist())"
     )
     said = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
-    corpus = Corpus(np.arange(999, dtype=np.uint16), np.zeros(1, np.int64), 0, 0, 0, 0, "")
+    corpus = Corpus(np.arange(999, dtype=np.uint16), np.array([0, 999]), 0, 0, 0, 0, "")
     assert said.strip() == str(Rows(corpus, 7, seed=5).batch(123, 3).tokens.tolist())
 
 

@@ -20,7 +20,7 @@ from PIL import Image as Pictures
 from indicial.data import codings, documents, tables
 from indicial.data.binding import File
 from indicial.data.codings import Image, Label, Numbers, Places, Refused
-from indicial.data.learning import picture_size
+from indicial.data.column_rows import picture_size
 from indicial.data.tables import Bad, open_table
 from indicial.program.messages import IndicialError
 from tests.fuzz import tables as tables_fuzz

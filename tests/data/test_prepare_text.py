@@ -33,7 +33,7 @@ def write(name: str, content: str | bytes) -> str:
 
 def texts(corpus: Corpus, tokenizer: Tokenizer) -> list[str]:
     """The documents, from the tokens."""
-    bounds = [*corpus.starts.tolist(), len(corpus)]
+    bounds = corpus.starts.tolist()
     found = []
     for begin, end in pairwise(bounds):
         assert corpus.tokens[end - 1] == tokenizer.eos
@@ -248,7 +248,7 @@ def test_what_changes_is_made_anew() -> None:
 
 def test_damaged_tokens_are_made_anew(here: Path) -> None:
     first = prepare_data([write("a.txt", TEXT)])
-    [path] = (here / "cache").rglob("train.tokens")
+    [path] = (here / "cache").rglob("train.0.values")
     raw = bytearray(path.read_bytes())
     raw[100] ^= 1
     path.unlink()

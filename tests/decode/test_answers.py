@@ -22,7 +22,7 @@ from indicial.decode.answers import TOGETHER, Answerer
 from indicial.decode.evaluate import Examination, questions
 from indicial.decode.matching import cider, likeness
 from indicial.decode.settings import without_repeats
-from indicial.lab.trained import train
+from indicial.lab.compare import train
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of
 from indicial.training.run import Run

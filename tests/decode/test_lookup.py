@@ -14,7 +14,7 @@ from indicial.data.codings import Text
 from indicial.data.column_rows import load_codings
 from indicial.data.questions import Index, Paged, between, looked_up, opened, parted
 from indicial.decode.lookup import Librarian, Said, is_broken
-from indicial.lab.trained import train
+from indicial.lab.compare import train
 from indicial.library.loading import load
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of

@@ -103,7 +103,7 @@ def use(folder: Path, text: Path, rng: random.Random) -> str:
     """What people do with a run; how far it goes."""
     import torch
 
-    from indicial.lab.trained import Run
+    from indicial.lab.compare import Run
     from indicial.program.messages import IndicialError
 
     kind = rng.random()

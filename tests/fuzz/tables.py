@@ -26,7 +26,7 @@ import numpy as np
 
 from indicial.data.binding import File
 from indicial.data.codings import Image, Label, Numbers, Places, Refused
-from indicial.data.learning import line_of
+from indicial.data.column_rows import line_of
 from indicial.data.tables import Bad, open_table
 from indicial.program.messages import IndicialError
 

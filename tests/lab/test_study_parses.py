@@ -15,6 +15,7 @@ import torch
 from indicial import IndicialError
 from indicial.data.treebanks import written
 from indicial.inspect.pictures import Link, arcs_figure, arcs_text, levels
+from indicial.lab.compare import train
 from indicial.lab.studies import parses
 from indicial.lab.studies.relations import (
     ALL,
@@ -32,7 +33,6 @@ from indicial.lab.studies.relations import (
     trees_of,
     word_weights,
 )
-from indicial.lab.trained import train
 from indicial.program.program import Program
 from indicial.tasks.programs import trainable
 from indicial.training.run import Run

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from indicial.data.world.phrasebook import read_links
 from PIL import Image
 
 from indicial.cli import main
 from indicial.data.world import world_table
+from indicial.data.world.world import read_links
 from indicial.decode.answers import Answerer
 from indicial.inspect.pictures import Link, heads_of
 from indicial.page import runs

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from indicial.decode import generate
-from indicial.lab.trained import Run
+from indicial.lab.compare import Run
 from indicial.page import runs
 from indicial.page.protocol import QUESTIONS
 from indicial.page.wire import answer, checked

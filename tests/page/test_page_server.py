@@ -253,7 +253,7 @@ async def gone(process: int) -> None:
 
 def test_memory_is_limited() -> None:
     code = (
-        "import indicial.page.workers as z\nz.MEMORY = 64 << 20\nz.limit_memory()\n"
+        "from indicial.exercises.apart import bound_memory\nbound_memory(64 << 20)\n"
         "try:\n    bytearray(512 << 20)\nexcept MemoryError:\n    print('refused')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

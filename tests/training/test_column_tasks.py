@@ -13,7 +13,7 @@ import torch
 
 import indicial
 from indicial.data.column_rows import Columns
-from indicial.lab.trained import train
+from indicial.lab.compare import train
 from indicial.lab.trials import contenders, make_trials
 from indicial.program.messages import IndicialError
 from indicial.tasks.columns import ColumnTask

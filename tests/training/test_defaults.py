@@ -95,7 +95,7 @@ CHOICES = Choices(context=64, batch_size=8, max_steps=1, learning_rate=0.01)
 
 
 def corpus(lengths: list[int]) -> Corpus:
-    starts = np.cumsum([0, *lengths])[:-1]
+    starts = np.cumsum([0, *lengths])
     return Corpus(np.zeros(sum(lengths), np.uint16), starts, 1, 1, 1, 0, "")
 
 

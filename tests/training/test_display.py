@@ -10,10 +10,9 @@ import pytest
 from rich.console import Console
 
 from indicial.training import display
-from indicial.training.chart import Chart, short
 from indicial.training.curves import Metrics
 from indicial.training.display import Board, LiveDisplay, Picture, PlainLines, clock, make_display
-from indicial.training.watchers import Watcher
+from indicial.training.watchers import Chart, Watcher, short
 from tests.training.reports import feed, plan, report, scores, summary
 
 Golden = Callable[[str, str], None]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from indicial.lab.trained import Run
+from indicial.lab.compare import Run
 from indicial.program.messages import IndicialError
 from tests.decode.runs import make_run
 from tests.fuzz.run_folders import attack, watchdog

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from indicial.cli import main
 from indicial.data.codings import Spelling, coding_of
 from indicial.data.treebanks import Sentence, is_tree, sentences, written
-from indicial.lab.trained import train
+from indicial.lab.compare import train
 from indicial.library.loading import load
 from indicial.tasks.forms import form_of
 from indicial.tasks.programs import trainable

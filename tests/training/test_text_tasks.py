@@ -17,7 +17,7 @@ from indicial.data.prepare_text import prepare_data
 from indicial.data.tokenizers import MARK, Marked, make_tokenizer, tokenizer_of
 from indicial.decode.answers import Answer
 from indicial.decode.matching import Matches, match
-from indicial.lab.trained import train
+from indicial.lab.compare import train
 from indicial.program.messages import IndicialError
 from indicial.tasks.predictions import Measure, prediction
 from indicial.tasks.programs import trainable

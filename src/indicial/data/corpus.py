@@ -2,7 +2,7 @@
 
     data = prepare_data(["book.txt"])              # prepare_text.py
     data.train.tokens[:5]                          →  array([18, 47, 56, 57, 58], dtype=uint16)
-    data.train.starts                              →  array([0])     (one document)
+    data.train.starts                              →  array([0, 5241])     (one document, and its end)
     rows = Rows(data.train, context=128, seed=0)
     rows.batch(step=7, batch_size=32).tokens       →  (32, 128) int64, the same on every machine
     Rows(data.validation, context=128).in_order()  →  blocks; each token is counted in exactly one
@@ -105,14 +105,14 @@ class Corpus:
     tokens: Ints
     """uint16 or uint32, memory-mapped; `<EOS>` after each document."""
     starts: Ints
-    """int64, memory-mapped: where each document starts; the first is 0."""
+    """int64, memory-mapped: where each document starts, and the end of the last."""
     characters: int
     bytes: int
     words: int
     unknown: int
     """How many characters the tokenizer did not know (validation only, tokens = characters)."""
     digest: str
-    """SHA-256 of tokens and starts: a run keeps it, to notice on resume that its data changed."""
+    """`digest_of` what is stored: a run keeps it, to notice on resume that its data changed."""
     items: tuple[int, ...] = ()
     """How many documents each file or folder has that was named; they stand in this order."""
 
@@ -122,8 +122,8 @@ class Corpus:
     ) -> Corpus:
         """What `write_tokens` has written of a part, with what it counted."""
         return Corpus(
-            tokens=open_array(folder / f"{part}.tokens", token_type(vocabulary)),
-            starts=open_array(folder / f"{part}.starts", np.int64),
+            tokens=open_array(folder / f"{part}.0.values", token_type(vocabulary)),
+            starts=open_array(folder / f"{part}.0.starts", np.int64),
             characters=counts["characters"],
             bytes=counts["bytes"],
             words=counts["words"],
@@ -144,7 +144,7 @@ class Corpus:
 
     @property
     def documents(self) -> int:
-        return len(self.starts)
+        return len(self.starts) - 1
 
 
 @dataclass(frozen=True)
@@ -192,10 +192,35 @@ class Data:
         return None if nats is None else nats / len(self.validation)
 
 
-def open_array(path: Path, kind: type[Any]) -> Ints:
+class Column:
+    """A column on its way to the disk: its values, and `beside` them where rows start, or which value each row has.
+
+    `train.0.values`, `train.0.starts`: the first column of the training part.
+    """
+
+    def __init__(self, folder: Path, name: str, *beside: str) -> None:
+        kinds = ("values", *beside)
+        self._files = {kind: (folder / f"{name}.{kind}").open("wb") for kind in kinds}
+
+    def put(self, values: Ints, kind: str = "values") -> None:
+        self._files[kind].write(np.ascontiguousarray(values).tobytes())
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.close()
+
+
+def open_array(path: Path, kind: Any) -> Ints:
     """The numbers in a file, memory-mapped."""
     with path.open("rb") as file:
         return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), kind)
+
+
+def digest_of(folder: Path, part: str) -> str:
+    """SHA-256 of all columns of a part."""
+    sums = checksums(folder)
+    mine = "".join(sums[name] for name in sorted(sums) if name.startswith(f"{part}."))
+    return hashlib.sha256(mine.encode()).hexdigest()
 
 
 LAYOUTS = ("auto", "documents", "stream")
@@ -229,7 +254,7 @@ class Rows:
         self.context = context
         self.seed = seed
         self._tokens = np.asarray(corpus.tokens)
-        self._starts = np.asarray(corpus.starts)
+        self._starts = np.asarray(corpus.starts)[:-1]
         self.layout = layout if layout != "auto" else self._fitting()
 
     def __len__(self) -> int:
@@ -270,13 +295,11 @@ class Rows:
 
     def _fitting(self) -> str:
         """Documents, unless many tokens stand further than a row from where theirs begins."""
-        reached, total, piece = 0, len(self._tokens), 1 << 20
-        for first in range(0, len(self._starts), piece):
-            bounds = self._starts[first : first + piece + 1]
-            if first + piece >= len(self._starts):
-                bounds = np.append(bounds, total)
+        reached, piece = 0, 1 << 20
+        for first in range(0, self.corpus.documents, piece):
+            bounds = self.corpus.starts[first : first + piece + 1]
             reached += int(np.minimum(np.diff(bounds), self.context).sum())
-        return "documents" if reached >= REACHED * total else "stream"
+        return "documents" if reached >= REACHED * len(self._tokens) else "stream"
 
     def _begins(self, numbers: Ints) -> Ints:
         """Where the rows with these numbers, counted from the start of training, begin.
@@ -354,6 +377,8 @@ class Rows:
 
 CHECKSUMS = "checksums.json"
 BUILDING = ".building-"
+FORMAT = 5
+"""Of what is stored: to be raised when the same data would be stored differently."""
 MOST = 20 << 30
 """Bytes that are kept; what was not used for longest makes room."""
 ABANDONED = 2 * 24 * 3600

@@ -17,15 +17,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from indicial.data.binding import IMAGE, Bound, File, Row, Slot, bind, uneven
 from indicial.data.codings import Coding, Refused
-from indicial.data.column_rows import Columns, Held, Part, load_codings, save_codings
-from indicial.data.corpus import checksums, open_array, stored
-from indicial.data.learning import Wishes, learn
+from indicial.data.column_rows import Columns, Held, Part, Wishes, learn, load_codings, save_codings
+from indicial.data.corpus import FORMAT, Column, digest_of, open_array, stored
 from indicial.data.parts import MARKS, mark
 from indicial.data.prepare_text import COUNTS, FRACTION, Cut, reported
 from indicial.data.tables import Bad, Rows, Table
@@ -110,8 +109,6 @@ def made_parts(
     return Made(world, "train", count, seed), Made(world, "validation", kept, seed)
 
 
-FORMAT = 2
-"""Of what is stored: to be raised when the same data would be stored differently."""
 TOLD = 5
 """Rows that were left out and are told one by one."""
 MOST_BAD = 0.2
@@ -165,6 +162,7 @@ def prepare_columns(
         "columns": bound.columns,
         "stored": folder.name,
         "cut": asdict(wishes.cut),
+        "format": FORMAT,
     }
     if made is not None:
         description["world"] = {"name": made[0].name, "size": made[0].count, "seed": seed}
@@ -175,7 +173,6 @@ def open_columns(folder: Path, description: dict[str, Any]) -> Columns:
     """Columns that are prepared already, perhaps by another process."""
     codings = load_codings(folder)
     counts = json.loads((folder / COUNTS).read_text(encoding="utf-8"))
-    sums = checksums(folder)
     parts: dict[str, Part] = {}
     told = {**description, "notes": counts["notes"], "split": counts["split"]}
     for part in ("train", "validation"):
@@ -183,8 +180,7 @@ def open_columns(folder: Path, description: dict[str, Any]) -> Columns:
             name: _held(folder, f"{part}.{number}", coding, counts[part]["shapes"][name])
             for number, (name, coding) in enumerate(codings.items())
         }
-        digest = "".join(sums[name] for name in sorted(sums) if name.startswith(f"{part}."))
-        parts[part] = Part(held, counts[part]["rows"], hashlib.sha256(digest.encode()).hexdigest())
+        parts[part] = Part(held, counts[part]["rows"], digest_of(folder, part))
         told[part] = {
             "documents": parts[part].rows,
             "tokens": len(parts[part]),
@@ -329,7 +325,7 @@ def _write(
 ) -> _Written:
     found = _Written()
     columns = [
-        _Column(folder, f"{part}.{number}", slot, codings[slot.name])
+        _Cells(folder, f"{part}.{number}", slot, codings[slot.name])
         for number, slot in enumerate(slots)
     ]
     try:
@@ -351,7 +347,7 @@ def _write(
     return found
 
 
-def _encoded(columns: Sequence[_Column], cells: Mapping[str, Any] | Bad) -> dict[str, Any]:
+def _encoded(columns: Sequence[_Cells], cells: Mapping[str, Any] | Bad) -> dict[str, Any]:
     """What each column reads of a row; `Refused` says why it cannot be read."""
     if isinstance(cells, Bad):
         raise Refused(cells.why)
@@ -367,21 +363,18 @@ def _encoded(columns: Sequence[_Column], cells: Mapping[str, Any] | Bad) -> dict
     return values
 
 
-class _Column:
-    """A column on its way to the disk."""
+class _Cells(Column):
+    """A column whose cells are read one by one; of images that several rows have, each once."""
 
     def __init__(self, folder: Path, name: str, slot: Slot, coding: Coding) -> None:
         self.slot, self.coding = slot, coding
         self.ragged = slot.length is not None
         self.shares = slot.kind == IMAGE
         self.shape: tuple[int, ...] | None = None
-        self._files: dict[str, BinaryIO] = {"values": (folder / f"{name}.values").open("wb")}
-        if self.ragged:
-            self._files["starts"] = (folder / f"{name}.starts").open("wb")
-            self._put("starts", np.zeros(1, np.int64))
-        if self.shares:
-            self._files["shared"] = (folder / f"{name}.shared").open("wb")
+        super().__init__(folder, name, *["starts"] * self.ragged, *["shared"] * self.shares)
         self._end = 0
+        if self.ragged:
+            self.put(np.zeros(1, np.int64), "starts")
         self._known: dict[str, int] = {}
 
     def read(self, cell: object) -> Any:
@@ -398,21 +391,14 @@ class _Column:
 
     def add(self, value: Any) -> None:
         if not self.shares:
-            self._put("values", value)
+            self.put(value)
             if self.ragged:
                 self._end += len(value)
-                self._put("starts", np.array([self._end], np.int64))
+                self.put(np.array([self._end], np.int64), "starts")
             return
         number = value if isinstance(value, int) else len(self._known)
         if not isinstance(value, int):
             name, array = value if isinstance(value, tuple) else (f"row {number}", value)
             self._known[name] = number
-            self._put("values", array)
-        self._put("shared", np.array([number], np.int32))
-
-    def _put(self, kind: str, array: Ints) -> None:
-        self._files[kind].write(np.ascontiguousarray(array).tobytes())
-
-    def close(self) -> None:
-        for file in self._files.values():
-            file.close()
+            self.put(array)
+        self.put(np.array([number], np.int32), "shared")

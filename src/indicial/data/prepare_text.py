@@ -7,12 +7,12 @@
 The work is done once: what comes of it stays on disk (corpus.py), a folder with
 
     tokenizer.json                       learned from the training part, as all that is learned from text
-    train.tokens, validation.tokens      uint16 or uint32, `<EOS>` after each document
-    train.starts, validation.starts      int64, where each document starts
+    train.0.values, validation.0.values  uint16 or uint32, `<EOS>` after each document: one column
+    train.0.starts, validation.0.starts  int64, where each document starts, and the end of the last
     counts.json                          documents, tokens, characters, words, bytes; documents of each name that was
                                          given stand together, and "items" says how many there are
 
-About a million tokens are held at a time, however long the text is.
+About a megabyte is held at a time, however long the text is.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ import hashlib
 import json
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from indicial.data.corpus import Corpus, Data, checksums, stored, token_type
+from indicial.data.corpus import FORMAT, Column, Corpus, Data, digest_of, stored, token_type
 from indicial.data.documents import Piece
 from indicial.data.parts import Parts, find_parts, survey
 from indicial.data.sources import Sentences, Source
@@ -38,7 +40,6 @@ from indicial.data.tokenizers import (
     FILE,
     KINDS,
     MARK,
-    Ints,
     Marked,
     Tokenizer,
     load_tokenizer,
@@ -47,7 +48,6 @@ from indicial.data.tokenizers import (
 from indicial.data.world import world
 from indicial.program.messages import IndicialError
 
-HELD = 1 << 20
 EVERY = 5.0
 """Seconds between two reports of how far the work is."""
 
@@ -55,60 +55,29 @@ EVERY = 5.0
 def write_tokens(
     folder: Path, part: str, pieces: Iterable[Piece], tokenizer: Tokenizer
 ) -> dict[str, Any]:
-    """Write the two files of a part; returns what was counted on the way."""
-    counts = {"documents": 0, "tokens": 0, "characters": 0, "words": 0, "bytes": 0}
-    items: dict[int, int] = {}
-    with (
-        (folder / f"{part}.tokens").open("wb") as tokens,
-        (folder / f"{part}.starts").open("wb") as starts,
-    ):
-        written = _Written(tokens, starts, tokenizer)
-        begins = True
+    """Write the one column of a part; returns what was counted on the way."""
+    counts = {"documents": 0, "tokens": 0, "characters": 0, "words": 0, "bytes": 0, "unknown": 0}
+    items: Counter[int] = Counter()
+    kind, begins = token_type(tokenizer.size), True
+    end = np.full(1, EOS, kind)
+    with closing(Column(folder, f"{part}.0", "starts")) as column:
         for text, ends, item in pieces:
-            numbers = tokenizer.numbers(text, begins)
+            numbers = tokenizer.numbers(text, begins).astype(kind)
             if begins:
-                written.starts.append(counts["tokens"])
+                column.put(np.array(counts["tokens"], np.int64), "starts")
                 counts["documents"] += 1
-                items[item] = items.get(item, 0) + 1
-            written.add(numbers, ends)
+                items[item] += 1
+            column.put(numbers)
+            column.put(end[: int(ends)])
             begins = ends
             counts["tokens"] += len(numbers) + ends
             counts["characters"] += len(text)
             counts["words"] += len(text.split())
             counts["bytes"] += _bytes(text)
-        written.flush()
-    each = [items.get(item, 0) for item in range(max(items, default=0) + 1)]
-    return {**counts, "unknown": written.unknown, "items": each}
-
-
-class _Written:
-    """What is on its way into the two files."""
-
-    def __init__(self, tokens: BinaryIO, starts: BinaryIO, tokenizer: Tokenizer) -> None:
-        self._files = tokens, starts
-        self._kind = token_type(tokenizer.size)
-        self._end = np.full(1, EOS, self._kind)
-        self._strange = tokenizer.unknown
-        self._arrays: list[Ints] = []
-        self._held = 0
-        self.starts: list[int] = []
-        self.unknown = 0
-
-    def add(self, numbers: Ints, ends: bool) -> None:
-        self._arrays.append(numbers)
-        if ends:
-            self._arrays.append(self._end)
-        self._held += len(numbers)
-        if self._held > HELD:
-            self.flush()
-
-    def flush(self) -> None:
-        tokens = np.concatenate([self._end[:0], *self._arrays]).astype(self._kind)
-        if self._strange is not None:
-            self.unknown += int((tokens == self._strange).sum())
-        self._files[0].write(tokens.tobytes())
-        self._files[1].write(np.array(self.starts, np.int64).tobytes())
-        self._arrays, self._held, self.starts = [], 0, []
+            if tokenizer.unknown is not None:
+                counts["unknown"] += int((numbers == tokenizer.unknown).sum())
+        column.put(np.array(counts["tokens"], np.int64), "starts")
+    return {**counts, "items": [items[item] for item in range(max(items, default=0) + 1)]}
 
 
 def _bytes(text: str) -> int:
@@ -230,9 +199,6 @@ WORLD_SIZE = 100_000
 FRACTION = 0.1
 """How much is kept back for validation."""
 
-FORMAT = 4
-"""Of what is stored: to be raised when the same data would be stored differently."""
-
 
 def prepare_data(
     what: Sequence[str],
@@ -293,7 +259,8 @@ def open_data(folder: Path, description: dict[str, Any]) -> Data:
     tokenizer = load_tokenizer(folder)
     counts = _counts(folder)
     train, validation = (
-        _corpus(folder, part, counts[part], tokenizer) for part in ("train", "validation")
+        Corpus.opened(folder, part, counts[part], tokenizer.size, digest_of(folder, part))
+        for part in ("train", "validation")
     )
     made = world(description["world"]["name"]) if "world" in description else None
     return Data(train, validation, tokenizer, made, description, folder)
@@ -333,13 +300,6 @@ def _counts(folder: Path) -> dict[str, Any]:
     return found
 
 
-def _corpus(folder: Path, part: str, counts: dict[str, Any], tokenizer: Tokenizer) -> Corpus:
-    sums = checksums(folder)
-    both = sums[f"{part}.tokens"] + sums[f"{part}.starts"]
-    digest = hashlib.sha256(both.encode()).hexdigest()
-    return Corpus.opened(folder, part, counts, tokenizer.size, digest)
-
-
 def _description(parts: Parts, counts: dict[str, Any], tokenizer: Tokenizer) -> dict[str, Any]:
     """What a run keeps of its data, but for the counts of each part."""
     told: dict[str, Any] = {
@@ -349,6 +309,7 @@ def _description(parts: Parts, counts: dict[str, Any], tokenizer: Tokenizer) -> 
         "tokens": tokenizer.kind,
         "vocabulary": tokenizer.size,
         "notes": list(parts.notes),
+        "format": FORMAT,
     }
     for part, name in (("train", "training"), ("validation", "validation")):
         if unknown := counts[part]["unknown"]:

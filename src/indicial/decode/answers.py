@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from indicial.data.treebanks import FIELDS, words_of
 from indicial.decode.settings import Continuation, Decoding
 from indicial.decode.tokens import generate_tokens
 from indicial.program.messages import IndicialError
+from indicial.tasks.columns import batch_of
 from indicial.tasks.forms import SEQUENCE, Form, form_of
 from indicial.tasks.predictions import Prediction
 from indicial.tasks.task import likeliest
@@ -84,21 +85,15 @@ class Answer:
 
 
 def stacked(
-    slots: Iterable[Slot],
+    slots: Sequence[Slot],
     codings: Mapping[str, Coding],
     rows: Sequence[Mapping[str, Ints]],
     device: torch.device | str = "cpu",
 ) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
     """What a module reads of some rows, from what is stored of each: padded, and their lengths."""
-    inputs: dict[str, torch.Tensor] = {}
-    lengths: dict[str, torch.Tensor] = {}
-    for slot in slots:
-        held = Held.of(slot, codings[slot.name], [row[slot.name] for row in rows])
-        padded, long = held.take(np.arange(len(rows)))
-        inputs[slot.name] = torch.from_numpy(np.ascontiguousarray(padded)).to(device)
-        if long is not None and slot.length is not None:
-            lengths[slot.length] = torch.from_numpy(long).to(device)
-    return inputs, lengths
+    held = {s.name: Held.of(s, codings[s.name], [row[s.name] for row in rows]) for s in slots}
+    batch = batch_of(slots, held, np.arange(len(rows))).to(device)
+    return batch.inputs, batch.lengths
 
 
 def continued(

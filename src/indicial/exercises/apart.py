@@ -36,8 +36,6 @@ SECONDS = 20.0
 """Of processor time for one answer."""
 MEMORY = 3 << 30
 """Bytes that an answer may take, beyond what the grader itself does."""
-LIBRARIES = 2 << 30
-"""Addresses that PyTorch takes when it is first needed, most of them for nothing."""
 PATIENCE = 15
 """How many times as long by the clock: a machine may have other things to do."""
 
@@ -179,7 +177,7 @@ def _serve() -> None:
         from indicial.exercises.grading import Grader
 
         grader = Grader(ask(start["text"], start["name"]), seed=start["seed"], draws=start["draws"])
-    bound_memory()
+    bound_memory(MEMORY)
     replies.write(b"ready\n")
     replies.flush()
     for line in requests:
@@ -203,15 +201,19 @@ def _replied(grader: Any, request: Mapping[str, Any]) -> Any:
         return vars(Grade(0.0, told, "unread"))
 
 
-def bound_memory() -> None:
-    """No more memory than now and so much, where the system can be asked for that."""
+def bound_memory(more: int) -> None:
+    """So many bytes on top of what is there, where the system tells how much that is: Linux. A computation that
+    needs more gets a MemoryError."""
     try:
         import resource
 
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-        most = pages * os.sysconf("SC_PAGE_SIZE") + MEMORY + LIBRARIES
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    except (ImportError, OSError, ValueError):
+        rows = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
+        data = next(int(row.split()[1]) << 10 for row in rows if row.startswith("VmData"))
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        most = data + more
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+    except (ImportError, OSError, ValueError, StopIteration):
         return
 
 

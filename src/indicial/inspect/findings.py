@@ -53,11 +53,11 @@ from indicial.inspect.statistics import (
 )
 from indicial.program.messages import IndicialError
 from indicial.tasks.forms import form_of
-from indicial.training.chart import COLOURS, FORMATS, MARKS, plain_axes, saved
 from indicial.training.curves import finite
 from indicial.training.run import Run
 from indicial.training.settings import Settings
 from indicial.training.shared_data import find_again, read_run_data
+from indicial.training.watchers import COLOURS, FORMATS, MARKS, plain_axes, saved
 
 TEXTS = 32
 

@@ -41,12 +41,12 @@ from indicial.program.outputs import write_text
 from indicial.tasks.columns import ColumnTask
 from indicial.tasks.forms import SEQUENCE
 from indicial.tasks.predictions import SURPRISE, Measure
-from indicial.training.chart import COLOURS, MARKS, plain_axes, saved, short
 from indicial.training.checkpoints import begun_before, first_change, write_json
 from indicial.training.curves import read_metrics
 from indicial.training.run import FILE as RUN
 from indicial.training.run import Run
 from indicial.training.settings import Settings
+from indicial.training.watchers import COLOURS, MARKS, plain_axes, saved, short
 
 PARTS = 8
 MOST = 60_000

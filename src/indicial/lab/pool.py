@@ -44,7 +44,6 @@ from indicial.data.corpus import Data
 from indicial.lab.trials import Result, Trial
 from indicial.program.messages import IndicialError
 from indicial.tasks.task import Scores
-from indicial.training.chart import short
 from indicial.training.curves import Curves, Metrics
 from indicial.training.display import (
     Board,
@@ -61,7 +60,7 @@ from indicial.training.settings import Settings
 from indicial.training.shared_data import open_any
 from indicial.training.starting import Ready, begin
 from indicial.training.train import resume
-from indicial.training.watchers import Interrupts, Plan, Report, Summary, Watcher
+from indicial.training.watchers import Interrupts, Plan, Report, Summary, Watcher, short
 
 NARROWEST = 36
 """Columns that a board takes at least."""

@@ -44,11 +44,11 @@ from indicial.tasks.forms import form_of
 from indicial.tasks.predictions import prediction
 from indicial.tasks.programs import Trainable, make_task, trainable
 from indicial.training import defaults
-from indicial.training.chart import short
 from indicial.training.checkpoints import write_json
 from indicial.training.defaults import best_device, default_layers
 from indicial.training.equations import Equations, roles
 from indicial.training.settings import Settings
+from indicial.training.watchers import short
 
 
 @dataclass(frozen=True)

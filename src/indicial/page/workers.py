@@ -19,7 +19,6 @@ import gc
 import importlib
 import json
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -265,7 +264,7 @@ def _wrong(text: str) -> bytes:
     return json.dumps({"error": text}).encode()
 
 
-LIGHT = ("indicial.page.wire",)
+LIGHT = ("indicial.page.wire", "indicial.exercises.apart")
 HEAVY = (
     "torch", "indicial.compile.explain.gradient", "indicial.compile.explain.schedule_page",
     "indicial.compile.module.module", "indicial.claims.trying", "indicial.inspect.graph",
@@ -308,12 +307,13 @@ def main(door: socket.socket) -> None:
 
 def work(line: socket.socket) -> None:
     """Answers questions, one line of JSON each, until nobody asks any more."""
+    from indicial.exercises.apart import bound_memory
     from indicial.page.wire import answer
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     with open(os.devnull, "r+b") as nowhere:  # what a computation prints is not an answer
         os.dup2(nowhere.fileno(), 1)
-    limit_memory()
+    bound_memory(MEMORY)
     gc.set_threshold(100_000, 50, 50)
     reader, writer = line.makefile("r", encoding="utf-8"), line.makefile("w", encoding="utf-8")
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -322,22 +322,6 @@ def work(line: socket.socket) -> None:
             told: dict[str, Any] = answer(question["name"], question["question"])
             writer.write(json.dumps(told, ensure_ascii=False, allow_nan=False) + "\n")
             writer.flush()
-
-
-def limit_memory() -> None:
-    """What is taken on top of what is there; a computation that needs more gets a MemoryError.
-
-    Only where the system tells how much is there: Linux.
-    """
-    try:
-        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
-            data = next(int(row.split()[1]) << 10 for row in status if row.startswith("VmData"))
-    except (OSError, StopIteration):
-        return
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    wanted = data + MEMORY
-    limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
 
 
 if __name__ == "__main__":

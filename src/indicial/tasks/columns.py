@@ -12,7 +12,7 @@ the program, whatever it is; validation counts -ln P of all that is predicted, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import parameters, size_names
 from indicial.data.binding import SPELLING, Slot
 from indicial.data.codings import Image, Names, Places, Text
-from indicial.data.column_rows import ASIS, Buckets, Columns, Part, Variation, in_order
+from indicial.data.column_rows import ASIS, Buckets, Columns, Held, Part, Variation, in_order
 from indicial.data.corpus import key, shuffled
 from indicial.data.tokenizers import Ints
 from indicial.program.messages import IndicialError
@@ -220,15 +220,7 @@ class ColumnTask(Task):
 
     def inputs(self, part: Part, rows: Ints) -> Batch:
         """What the program reads of some rows."""
-        inputs: dict[str, torch.Tensor] = {}
-        lengths: dict[str, torch.Tensor] = {}
-        for slot in self.slots:
-            values, long = part.columns[slot.name].take(rows, self.context)
-            inputs[slot.name] = torch.from_numpy(np.ascontiguousarray(values))
-            if long is not None and slot.length is not None:
-                lengths[slot.length] = torch.from_numpy(long)
-        texts = [lengths[s.length] for s in self.slots if s.length is not None]
-        return Batch(inputs, lengths, sum(int(long.sum()) for long in texts) or len(rows))
+        return batch_of(self.slots, part.columns, rows, self.context)
 
     def loss(self, module: Any, batch: Batch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         if self.form.candidates is None:
@@ -375,6 +367,21 @@ class ColumnTask(Task):
         true, target = self.data.description["validation"].get("nats"), self.form.target
         lengths = self.data.validation.columns[target.name].lengths if target is not None else None
         return None if true is None or lengths is None else float(true) / int(lengths.sum())
+
+
+def batch_of(
+    slots: Sequence[Slot], columns: Mapping[str, Held], rows: Ints, most: int | None = None
+) -> Batch:
+    """What a program reads of some rows: padded, or cut to `most` places, and how long they are."""
+    inputs: dict[str, torch.Tensor] = {}
+    lengths: dict[str, torch.Tensor] = {}
+    for slot in slots:
+        values, long = columns[slot.name].take(rows, most)
+        inputs[slot.name] = torch.from_numpy(np.ascontiguousarray(values))
+        if long is not None and slot.length is not None:
+            lengths[slot.length] = torch.from_numpy(long)
+    texts = [lengths[s.length] for s in slots if s.length is not None]
+    return Batch(inputs, lengths, sum(int(long.sum()) for long in texts) or len(rows))
 
 
 def _scoring(form: Form, data: Columns) -> Nothing:

@@ -111,7 +111,7 @@ class Texts(Language):
     @property
     def about(self) -> About:
         listed = ", ".join(f"{name} {share:g}" for name, share in self.objective.items())
-        lengths = np.diff(np.append(self.data.train.starts, len(self.data.train)))
+        lengths = np.diff(self.data.train.starts)
         rows, says = float(np.minimum(lengths, self.most).mean()), f"objectives: {listed}"
         return replace(super().about, entropy=None, tokens_per_row=rows, says=says)
 
@@ -173,8 +173,8 @@ class Texts(Language):
 
     @staticmethod
     def _document(corpus: Corpus, number: int) -> Ints:
-        end = corpus.starts[number + 1] if number + 1 < corpus.documents else len(corpus)
-        return np.asarray(corpus.tokens[corpus.starts[number] : end], np.int64)
+        begin, end = corpus.starts[number : number + 2]
+        return np.asarray(corpus.tokens[begin:end], np.int64)
 
     def _filled(self, rows: Sequence[Made]) -> Batch:
         longest = max(len(row.tokens) for row in rows)

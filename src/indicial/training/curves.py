@@ -31,9 +31,17 @@ from indicial.program.inputs import Unfit, json_of, open_plain
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import written
 from indicial.tasks.task import Classes, Scores
-from indicial.training.chart import COLOURS, new_figure, plain_axes, saved
 from indicial.training.processes import writes
-from indicial.training.watchers import Plan, Report, Summary, Watcher
+from indicial.training.watchers import (
+    COLOURS,
+    Plan,
+    Report,
+    Summary,
+    Watcher,
+    new_figure,
+    plain_axes,
+    saved,
+)
 
 BLUE, ORANGE, GREEN = COLOURS[:3]
 """Of Okabe and Ito (2008)."""

@@ -229,7 +229,7 @@ def default_layers(code: Code, found: Roles, width: int) -> int:
 def default_context(corpus: Corpus, kind: str, time: float, model: str) -> int:
     """A few short documents, or 128 tokens of long ones; less in a short training (`time` in
     minutes of one core, or without end), more where there is a GPU."""
-    lengths = np.diff(np.append(np.asarray(corpus.starts), len(corpus)))
+    lengths = np.diff(corpus.starts)
     long = int(np.quantile(lengths, 0.99)) if len(lengths) else 0
     most = 256 if kind != "cpu" else next(row for less, row in SHORT_ROWS[model] if time < less)
     fitting = min(most, max(64, 16 * math.ceil(long / 16)))

@@ -26,10 +26,20 @@ from rich.text import Text
 
 from indicial.program.terminal import escaped, raw
 from indicial.tasks.task import Scores
-from indicial.training.chart import FLOOR, LINE, MARK, Chart, Point, short
 from indicial.training.curves import History
 from indicial.training.processes import writes
-from indicial.training.watchers import Plan, Report, Summary, Watcher
+from indicial.training.watchers import (
+    FLOOR,
+    LINE,
+    MARK,
+    Chart,
+    Plan,
+    Point,
+    Report,
+    Summary,
+    Watcher,
+    short,
+)
 
 MOST_POINTS = 1000
 """A curve longer than this is thinned: a terminal shows no more."""

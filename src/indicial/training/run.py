@@ -1,4 +1,4 @@
-"""A run: the folder that a training leaves. What can be done with it is in `lab/trained.py`.
+"""A run: the folder that a training leaves. What can be done with it is in `lab/compare.py`.
 
     runs/names-1/
         run.json            the equations themselves, sizes, task, settings, data, versions

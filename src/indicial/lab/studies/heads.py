@@ -26,8 +26,8 @@ from indicial.lab.studies.study import Findings, Place, Say, Study, Terms, train
 from indicial.lab.trials import Trial
 from indicial.program.messages import IndicialError
 from indicial.tasks.predictions import Measure, prediction, probe
-from indicial.training.chart import new_figure
 from indicial.training.run import Run
+from indicial.training.watchers import new_figure
 
 VALUES = "W^V"
 """Without its values a head says nothing; so it is switched off."""

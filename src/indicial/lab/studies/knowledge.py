@@ -19,6 +19,7 @@ import torch
 from indicial.data.questions import open_together
 from indicial.decode.lookup import Librarian
 from indicial.decode.matching import Matches, match, subjects
+from indicial.lab.compare import train
 from indicial.lab.studies.study import (
     LINES,
     Findings,
@@ -29,7 +30,6 @@ from indicial.lab.studies.study import (
     curves,
     share_interval,
 )
-from indicial.lab.trained import train
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import write_text
 from indicial.training.run import Run

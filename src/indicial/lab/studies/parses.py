@@ -52,9 +52,9 @@ from indicial.lab.studies.study import (
 )
 from indicial.lab.trials import Result, Trial
 from indicial.program.outputs import write_text
-from indicial.training.chart import FORMATS
 from indicial.training.run import Run
 from indicial.training.settings import Settings
+from indicial.training.watchers import FORMATS
 
 TAUGHT = """
 input loss

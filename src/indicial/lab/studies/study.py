@@ -34,11 +34,11 @@ from indicial.lab.trials import Trial, half_width, markdown, plain, pooled_devia
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import write_text
 from indicial.tasks.programs import trainable
-from indicial.training.chart import COLOURS, FORMATS, MARKS, new_figure
 from indicial.training.checkpoints import begun_before, first_change, write_json
 from indicial.training.equations import Equations
 from indicial.training.run import versions
 from indicial.training.settings import Settings
+from indicial.training.watchers import COLOURS, FORMATS, MARKS, new_figure
 
 NORMAL = 1.959964
 """How many standard deviations hold 95 %."""
