@@ -34,7 +34,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from indicial.notation.delimiters import fence
+from indicial.notation.delimiters import Fence, fence
 from indicial.notation.documents import Display, Document, parse_document, read
 from indicial.notation.scanner import PLAIN_FENCES
 from indicial.program.messages import IndicialError
@@ -67,16 +67,22 @@ class Piece:
         return self.expected is not None and "..." in self.expected
 
 
+def blocks(text: str) -> Iterator[tuple[re.Match[str], Fence]]:
+    """The fenced blocks of a text, each with the line that opens it."""
+    position = 0
+    for opening in _OPENING.finditer(text):
+        inside = opening.start() < position  # of the block before
+        block = None if inside else fence(text, opening.group(), opening.end())
+        if block is not None:
+            position = block.end
+            yield opening, block
+
+
 def pieces(text: str) -> list[Piece]:
     """The pieces of a sheet in their order; a heading begins a new one."""
     found: list[Piece] = []
     prose, position = "", 0
-    for opening in _OPENING.finditer(text):
-        if opening.start() < position:
-            continue  # inside the block before
-        block = fence(text, opening.group(), opening.end())
-        if block is None:
-            continue
+    for opening, block in blocks(text):
         cells = list(_code(block.language, opening.group(), text[block.first : block.last]))
         before, inside = text[position : opening.start()], text[opening.start() : block.end]
         position = block.end

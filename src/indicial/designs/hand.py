@@ -31,12 +31,11 @@ from typing import Any
 
 import numpy as np
 
-from indicial.claims.notebooks import DESIGN
+from indicial.claims.notebooks import DESIGN, blocks
 from indicial.designs.checking import TASKS, Task, named_task
 from indicial.designs.design import Array, Design, design, parameter_name
 from indicial.library import names
 from indicial.library.loading import load
-from indicial.notation.delimiters import fence
 from indicial.notation.literals import numbers
 from indicial.notation.notebooks import MAGIC, all_cells
 from indicial.notation.parse import parse_text
@@ -158,7 +157,6 @@ def _design(word: object) -> Design | Run | Path | None:
 
 MODEL = "selects"
 MOST_NUMBERS = 100_000
-_OPENING = re.compile(rf"^`{{3,}}{DESIGN}\b[^\n]*$", re.MULTILINE)
 _LINE = re.compile(r"^\s*(?P<left>[^=\n]+?)\s*=\s*(?P<right>.*\S)\s*$")
 _SIZE = re.compile(r"^\s*size\s+(?P<name>\w+)\s*=\s*(?P<value>\d{1,4})\s*$")
 
@@ -181,16 +179,11 @@ class DesignBlock:
 
 def design_blocks(text: str) -> Iterator[DesignBlock]:
     """The designs of a text in Markdown."""
-    at = 0
-    for opening in _OPENING.finditer(text):
-        block = fence(text, opening.group(), opening.end())
-        if opening.start() < at or block is None:
-            continue
-        at = block.end
-        words = tuple(opening.group().strip("`").split()[1:])
-        yield DesignBlock(
-            text.count("\n", 0, opening.start()) + 1, words, text[block.first : block.last]
-        )
+    for opening, block in blocks(text):
+        if block.language == DESIGN:
+            words = tuple(opening.group().strip("`~").split()[1:])
+            line = text.count("\n", 0, opening.start()) + 1
+            yield DesignBlock(line, words, text[block.first : block.last])
 
 
 def design_cells(text: str) -> Iterator[DesignBlock]:

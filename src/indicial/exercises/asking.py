@@ -24,10 +24,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from indicial.claims.notebooks import DESIGN, MARK
+from indicial.claims.notebooks import DESIGN, MARK, blocks
 from indicial.exercises.gaps import Exercise, Gap, Kind, Line, Question, Unit
 from indicial.library.loading import strict
-from indicial.notation.delimiters import fence
 from indicial.notation.documents import Document, parse_document, read, read_text
 from indicial.notation.node import Expression
 from indicial.notation.parse import canonical_name
@@ -38,7 +37,6 @@ from indicial.notation.syntax import Call, Claim, Declaration, Equation, Index, 
 from indicial.program.messages import IndicialError
 from indicial.program.sections import Block, divide
 
-_FENCE = re.compile(r"^(?:`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 _PARAGRAPH = re.compile(r"[^\n]*\S[^\n]*(?:\n[^\n]*\S[^\n]*)*")
 _QUESTION = re.compile(r"\*\*\((?P<label>[a-z])\)\*\*")
 _BY_CLAIMS = re.compile(r"\s+by\s+claims\s*$")
@@ -355,12 +353,7 @@ def _read_mark(found: re.Match[str]) -> Mark:
 def _units(text: str) -> Iterator[tuple[str, int, int, str, int]]:
     """Kind, start, end, the words behind ```, and where the inside of a block begins."""
     at = 0
-    for opening in _FENCE.finditer(text):
-        if opening.start() < at:
-            continue
-        block = fence(text, opening.group(), opening.end())
-        if block is None:
-            continue
+    for opening, block in blocks(text):
         yield from _paragraphs(text, at, opening.start())
         words = opening.group().strip("`~ ")
         language = block.language
