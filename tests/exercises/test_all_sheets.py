@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from indicial.exercises.answers import Answers, answers_of
-from indicial.exercises.asking import ask
-from indicial.exercises.gaps import Exercise
+from indicial.exercises.asking import Exercise, ask
 from indicial.exercises.grading import Grader
 from indicial.exercises.handout import latex, markdown, notebook
 from indicial.exercises.marks import marks_of

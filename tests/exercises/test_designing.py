@@ -8,8 +8,7 @@ import pytest
 
 from indicial.cli import main
 from indicial.designs.hand import HAND, design_blocks, hand, matrix, written_design
-from indicial.exercises.asking import ask
-from indicial.exercises.gaps import Grade
+from indicial.exercises.asking import Grade, ask
 from indicial.exercises.grading import Grader
 from indicial.program.messages import IndicialError
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from indicial.exercises.asking import ask
-from indicial.exercises.gaps import Grade
+from indicial.exercises.asking import Grade, ask
 from indicial.exercises.grading import Grader
 
 PROBLEMS = Path(__file__).resolve().parents[2] / "docs" / "problems"

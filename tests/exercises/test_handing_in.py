@@ -15,8 +15,7 @@ from indicial.cli import main
 from indicial.exercises import marks
 from indicial.exercises.answers import answers_of
 from indicial.exercises.apart import Apart
-from indicial.exercises.asking import ask
-from indicial.exercises.gaps import Exercise
+from indicial.exercises.asking import Exercise, ask
 from indicial.exercises.grading import Grader
 from indicial.exercises.handout import latex, markdown, notebook, prose
 from indicial.exercises.marks import Class, Marks, grade, safe_cell

@@ -19,7 +19,7 @@ from indicial.program.messages import IndicialError
 from indicial.program.outputs import MADE, write_text
 
 if TYPE_CHECKING:
-    from indicial.exercises.gaps import Exercise
+    from indicial.exercises.asking import Exercise
     from indicial.exercises.marks import Class, Marks
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from indicial.exercises.gaps import BLANK, Exercise, Line
+from indicial.exercises.asking import BLANK, Exercise, Line
 from indicial.exercises.handout import WORDS
 from indicial.notation.notebooks import all_cells
 from indicial.notation.source import Source

@@ -29,7 +29,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from indicial.exercises.gaps import Exercise, Grade
+from indicial.exercises.asking import Exercise, Grade
 from indicial.program.messages import IndicialError
 
 SECONDS = 20.0

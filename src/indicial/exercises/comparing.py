@@ -27,7 +27,7 @@ from indicial.designs.circuits import circuits
 from indicial.designs.design import Design
 from indicial.designs.hand import written_design
 from indicial.designs.reasons import run_products
-from indicial.exercises.gaps import EMPTY, Exercise, Grade, Line, Unit
+from indicial.exercises.asking import EMPTY, Exercise, Grade, Line, Unit
 from indicial.exercises.reading import LONGEST, cleaned
 from indicial.program.ir import Affine, Code, Index, Read, Tensor, Test
 from indicial.program.messages import IndicialError

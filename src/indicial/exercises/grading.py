@@ -23,8 +23,8 @@ import numpy as np
 
 from indicial.claims.experiment import HOLDS, REFUTED, UNDECIDED, Counterexample, Verdict, claimed
 from indicial.claims.trying import try_claims, try_one
+from indicial.exercises.asking import EMPTY, RIGHT, Exercise, Gap, Grade
 from indicial.exercises.comparing import Unlike, equality, grade_design
-from indicial.exercises.gaps import EMPTY, RIGHT, Exercise, Gap, Grade
 from indicial.exercises.reading import (
     Read,
     Unread,

@@ -25,7 +25,7 @@ from indicial.claims.notebooks import (
     pieces,
     with_pictures,
 )
-from indicial.exercises.gaps import BLANK, Exercise, Gap, Line, Unit
+from indicial.exercises.asking import BLANK, Exercise, Gap, Line, Unit
 from indicial.exercises.reading import with_hole
 from indicial.notation.documents import read_text
 from indicial.notation.parse import parse_text

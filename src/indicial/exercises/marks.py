@@ -24,8 +24,7 @@ from typing import Any, Protocol
 
 from indicial.exercises.answers import SUFFIXES, Answers, read_answers
 from indicial.exercises.apart import SECONDS, Apart, values_of
-from indicial.exercises.asking import ask
-from indicial.exercises.gaps import EMPTY, Exercise, Grade
+from indicial.exercises.asking import EMPTY, Exercise, Grade, ask
 from indicial.exercises.handout import count_points, number
 from indicial.program.messages import IndicialError, wrapped
 

@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from string import ascii_lowercase
 
-from indicial.exercises.gaps import Gap, Line
+from indicial.exercises.asking import Gap, Line
 from indicial.notation import syntax as s
 from indicial.notation.node import Expression
 from indicial.notation.parse import parse_name, parse_text
