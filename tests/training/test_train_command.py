@@ -102,6 +102,12 @@ def test_train_and_resume(here: Path, capsys: pytest.CaptureFixture[str], curves
     (here / "text.txt").write_text("\n".join(sentences(130)) + "\n", encoding="utf-8")
     status, _, err = run(capsys, "--resume", "half")
     assert status == 2 and "the data changed since half was begun" in err
+    # One of a version that stored data otherwise says so.
+    told = json.loads(Path("half/run.json").read_text(encoding="utf-8"))
+    told["data"]["format"] -= 1
+    Path("half/run.json").write_text(json.dumps(told), encoding="utf-8")
+    status, _, err = run(capsys, "--resume", "half")
+    assert status == 2 and "that stored data in another way" in err and "--from half" in err
 
 
 def test_a_run_goes_on_from_anywhere_with_data_that_moved(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from indicial.data.column_rows import Columns
-from indicial.data.corpus import Data, find
+from indicial.data.corpus import FORMAT, Data, find
 from indicial.data.parts import fraction_or_names
 from indicial.data.prepare_columns import open_columns, prepare_columns
 from indicial.data.prepare_text import WORLD_SIZE, Cut, open_data, prepare_data
@@ -96,7 +96,7 @@ def open_any(folder: Path, description: Mapping[str, Any]) -> Data | Columns:
 
 def find_again(description: Mapping[str, Any], cache: Path | None = None) -> Data | Columns | None:
     """What a run describes, as it was prepared for it, if it is still on disk."""
-    key = description.get("stored")
+    key = description.get("stored") if description.get("format") == FORMAT else None
     folder = find(key, cache) if isinstance(key, str) else None
     if folder is None:
         return None

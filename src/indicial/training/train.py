@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from indicial.data.column_rows import Columns
-from indicial.data.corpus import FORMAT, Data
+from indicial.data.corpus import Data
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.task import Classes
@@ -154,15 +154,15 @@ def _open_run(folder: str, processes: Processes) -> Run:
 
 def _check_data(run: Run, data: Data | Columns) -> None:
     """The run goes on with what it was begun with, token by token."""
-    if run.description.data.get("format", FORMAT) != FORMAT:
-        raise IndicialError(
-            f"{run.folder} was begun by another version of Indicial, which stored data in another way, so it "
-            f"cannot go on as if nothing had happened. To train it further: --from {run.folder}"
-        )
     for part, found in (("train", data.train), ("validation", data.validation)):
         before = run.description.data.get(part, {})
         if before.get("digest") == found.digest:
             continue
+        if run.description.data.get("format") != data.description.get("format"):
+            raise IndicialError(
+                f"{run.folder} was begun by a version of Indicial that stored data in another way, so it cannot go on "
+                f"as if nothing had happened. To train it further: --from {run.folder}"
+            )
         name = "training" if part == "train" else "validation"
         then, now = before.get("documents"), found.documents
         how = f"{then} documents then, {now} now" if then != now else "with other tokens"
