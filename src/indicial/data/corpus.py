@@ -395,7 +395,6 @@ def stored(key: str, build: Callable[[Path], None], root: Path | None = None) ->
     root = _writable(root or directory())
     folder = root / key
     if not _is_whole(folder):
-        _remove(folder)
         _fill(folder, build)
         _trim(root, folder)
     with contextlib.suppress(OSError):
@@ -449,7 +448,8 @@ def _fill(folder: Path, build: Callable[[Path], None]) -> None:
             building.rename(folder)
         except OSError:
             if not _is_whole(folder):  # else another process was quicker
-                raise
+                _remove(folder)
+                building.rename(folder)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise

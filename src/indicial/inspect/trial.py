@@ -24,7 +24,7 @@ from indicial.program.explain.facts import Facts, read, tie
 from indicial.program.explain.numbers import count, short
 from indicial.program.meaning.interpret import InterpretError, Result, interpret
 from indicial.program.meaning.sample import least_sizes, sample
-from indicial.program.messages import IndicialError, columns
+from indicial.program.messages import IndicialError, columns, wrapped
 from indicial.program.program import Program
 
 if TYPE_CHECKING:
@@ -310,18 +310,7 @@ def _intro(facts: Facts, sizes: Mapping[str, int], seed: int, width: int) -> lis
         lines.append("? marks a guess: nothing in the text says what the name is")
     for hole in facts.program.holes:
         lines.append(f"{hole} is only named: tanh of a sum of its arguments stands in for it")
-    return [piece for line in lines for piece in _folded(line, width)]
-
-
-def _folded(line: str, width: int) -> list[str]:
-    pieces = [""]
-    for word in line.split(" "):
-        joint = " " if pieces[-1].strip() else ""
-        if joint and len(pieces[-1]) + 1 + len(word) > width:
-            pieces.append("  " + word)
-        else:
-            pieces[-1] += joint + word
-    return pieces
+    return [piece for line in lines for piece in wrapped(line, width, "  ")]
 
 
 def lowers(tensor: ir.Tensor, sizes: Mapping[str, int]) -> list[int]:
