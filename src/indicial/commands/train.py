@@ -429,6 +429,8 @@ def _run(name: str, options: argparse.Namespace) -> int:
 
 def _study(name: str, options: argparse.Namespace) -> Study:
     """A study with its plan; what the call says of the plan is put into it."""
+    from indicial.lab.studies.study import Study
+
     module = import_module(f"indicial.lab.studies.{name}")
     plan = module.FEW if getattr(options, "few", False) else module.Plan()
     if options.quick:
@@ -436,5 +438,6 @@ def _study(name: str, options: argparse.Namespace) -> Study:
     said = {field.name: getattr(options, field.name, None) for field in fields(plan)}
     plan = replace(plan, **{name: value for name, value in said.items() if value is not None})
     subject = {"subject": options.subject} if hasattr(options, "subject") else {}
-    study: Study = module.STUDY(plan, **subject)
+    made: Any = next(one for one in Study.__subclasses__() if one.name == name)
+    study: Study = made(plan, **subject)
     return study

@@ -215,6 +215,3 @@ def _figure(
     curves(right, filled, {"": 2}, xlabel="bits that there are to know, by parameter",
            ylabel="bits that are known, by parameter")  # fmt: skip
     return drawn
-
-
-STUDY = FactsStudy

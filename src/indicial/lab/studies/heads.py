@@ -315,6 +315,3 @@ def figure(heads: list[Head], title: str) -> Any:
     axes.set_title(title, fontsize=9, loc="left")
     drawn.colorbar(picture, ax=axes, label="share of the weight")
     return drawn
-
-
-STUDY = Heads

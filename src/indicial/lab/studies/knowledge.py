@@ -315,6 +315,3 @@ def _figure(kept: Mapping[str, Any], title: str) -> Any:
     }
     curves(right, sure, xlabel="how sure the model is of its answer", ylabel="share that is right")
     return drawn
-
-
-STUDY = Knowledge

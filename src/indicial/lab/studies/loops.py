@@ -144,6 +144,3 @@ def _figure(hits: dict[str, dict[float, int]], of: int, title: str) -> Any:
     }
     curves(axes, lines, **SHARES)
     return drawn
-
-
-STUDY = Loops

@@ -410,6 +410,3 @@ def figure(
     curves(axes, {**lines, "distance": (places, fixed)}, ylabel="heads found (%)")
     axes.set_xticks(places, names, rotation=60, fontsize=8)
     return drawn
-
-
-STUDY = Parses

@@ -280,6 +280,3 @@ def figure(hits: dict[float, int], of: int, title: str) -> Any:
     bounds = np.array([share_interval(count, of) for count in hits.values()]).T
     curves(axes, {"": (list(hits), shares, np.abs(bounds - shares))}, **SHARES)
     return drawn
-
-
-STUDY = Repetition

@@ -247,6 +247,3 @@ def figure(plan: Plan, found: dict[str, list[Timing]], title: str) -> Any:
         panel.set_xscale("log", base=2)
         panel.set_xticks(plan.lengths, [str(length) for length in plan.lengths], fontsize=8)
     return drawn
-
-
-STUDY = RunTime

@@ -293,6 +293,3 @@ def figure(rows: list[Row], title: str) -> Any:
             )
         curves(axes, lines, {"without a term": level}, xscale="log", xlabel="λ", ylabel=label)
     return drawn
-
-
-STUDY = Shaping

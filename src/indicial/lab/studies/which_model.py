@@ -360,6 +360,3 @@ def figure(folder: Path, found: Mapping[Subject, Measured], title: str) -> Any:
         axes.set_ylim(bottom=0)
     panels[0].set_ylabel("nats, validation part")
     return drawn
-
-
-STUDY = WhichModel
