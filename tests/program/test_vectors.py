@@ -461,3 +461,8 @@ def test_a_greek_letter_that_is_turned_is_a_vector() -> None:
     assert means.ndim == 2
     scores = means @ (2 * (means[0] + means[1]))
     np.testing.assert_allclose(values["α"], np.exp(scores) / np.exp(scores).sum())
+
+
+def test_a_function_of_nothing_is_told() -> None:
+    (error,) = Program.of_text("input x[j]\nmatrix W\ny = W tanh()\n", "text.eq").errors
+    assert "one expression" in error.hint

@@ -144,7 +144,8 @@ class _Known:
             if messages.items or len(sides) != 2:
                 continue
             ends = sides[0].items[first:] if isinstance(sides[0], s.Index) else ()
-            if all(_alike(part, ends) for part in sides[1].every(s.Hadamard)):
+            fits = len(ends) == count and all(_alike(x, ends) for x in sides[1].every(s.Hadamard))
+            if fits:
                 return self._restored(sides[1], dict(zip(ends, self.left[first:], strict=True)))
         return None
 

@@ -162,7 +162,7 @@ def elementwise(node: s.Expression) -> bool:
     if not isinstance(node, s.Call):
         return False
     name = node.function
-    if node.given is not None:
+    if node.given is not None or not node.arguments:
         return False
     if activates(node):  # `φ_l` too
         return len(node.arguments) == 1 and not any(isinstance(i, s.Index) for i in name.sub)
