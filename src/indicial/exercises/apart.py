@@ -26,7 +26,6 @@ import threading
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from indicial.exercises.asking import Exercise, Grade
@@ -143,12 +142,7 @@ class Apart:
     def __enter__(self) -> Apart:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop()
         self._folder.cleanup()
 
@@ -166,10 +160,8 @@ def _serve() -> None:
     """Reads requests, a line of JSON each, and writes a reply for each."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what else is printed is no reply
-    requests, sys.stdin = (
-        sys.stdin.buffer,
-        io.StringIO(),
-    )  # nor is what comes next an input of theirs
+    # Nor is what comes next an input of theirs.
+    requests, sys.stdin = sys.stdin.buffer, io.StringIO()
     start = json.loads(requests.readline())
     grader: Any = None
     if "text" in start:
