@@ -94,9 +94,8 @@ def _decoded(file: File, raw: bool) -> Iterator[str]:
             data = stream.read(CHUNK)
             if not raw:
                 _refuse_binary(file, data, offset)
-            waiting = len(
-                decoder.getstate()[0]
-            )  # the beginning of a character, from the chunk before
+            # The beginning of a character, from the chunk before.
+            waiting = len(decoder.getstate()[0])
             try:
                 text = decoder.decode(data, final=not data)
             except UnicodeDecodeError as error:

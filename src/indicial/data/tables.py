@@ -221,9 +221,8 @@ class Arrays(Table):
             raise
         except Exception as error:  # what can be wrong with a packed file is of many kinds
             said = str(error).partition("\n")[0] or type(error).__name__
-            if (
-                "pickle" in said or "Python objects" in said
-            ):  # numpy says how to load it all the same
+            # numpy says how to load it all the same.
+            if "pickle" in said or "Python objects" in said:
                 said = "it is not an array of numbers or texts that numpy wrote"
             raise IndicialError(
                 f"{self.name} cannot be read: {said[:200]}. Write arrays of numbers or texts, "
