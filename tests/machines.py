@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 COMPUTING = (
     "tests/compile", "tests/library", "tests/program/test_interpret.py", "tests/claims",
-    "tests/claims", "tests/tasks", "tests/training", "tests/decode", "tests/export",
+    "tests/tasks", "tests/training", "tests/decode", "tests/export",
     "tests/inspect", "tests/designs", "tests/lab", "tests/test_notebook.py", "tests/test_docs.py",
 )  # fmt: skip
 """The tests that compute numbers; what reads and explains texts is the same everywhere."""
