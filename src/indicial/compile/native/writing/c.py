@@ -89,6 +89,10 @@ class Lines:
         self.lines: list[str] = []
         self.depth = 1
         self.count = 0
+        self.known: dict[str, str] = {}
+        """The variables of values that have been found."""
+        self.heads: list[str] | None = None
+        """The lines that find values, while those that read them are written."""
 
     def line(self, text: str) -> None:
         self.lines.append("  " * self.depth + text)
@@ -113,6 +117,32 @@ class Lines:
         yield self.lines
         self.lines = before
         self.depth = self.depth if depth is None else depth_before
+
+    @contextmanager
+    def behind(self, heads: Sequence[str]) -> Iterator[None]:
+        """Lines behind others, which are known when these are written."""
+        with self.aside() as own:
+            yield
+        for head in heads:
+            self.line(head)
+        self.lines += own
+
+    @contextmanager
+    def heads_first(self) -> Iterator[None]:
+        """Lines behind those that find what they read."""
+        before = self.known, self.heads
+        self.known, self.heads = {}, []
+        with self.behind(self.heads):
+            yield
+        self.known, self.heads = before
+
+    def once(self, kind: str, letter: str, value: str) -> str:
+        """The variable of a value that is found once."""
+        if value not in self.known:
+            self.known[value] = self.fresh(letter)
+            put = self.line if self.heads is None else self.heads.append
+            put(f"{kind}{self.known[value]} = {value};")
+        return self.known[value]
 
 
 def declarations(sizes: CSizes, arguments: Sequence[str], kept: Sequence[str]) -> list[str]:

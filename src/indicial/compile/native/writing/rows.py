@@ -47,12 +47,11 @@ def scope(w: Writer, names: Mapping[str, str]) -> CScope:
 
 def rows_first(w: Writer, write: Callable[[], None]) -> list[str]:
     """The lines that something writes; the rows that it reads are written at once."""
-    rows: list[str] = []
-    w.rows = rows
+    w.heads = heads = []
     with w.aside(0) as own:
         write()
-    w.rows = None
-    for line in rows:
+    w.heads = None
+    for line in heads:
         w.line(line)
     return own
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from indicial.compile.native.tile import TIME, Fading, Item, Meeting, Sweep, now
-from indicial.compile.native.writing.tile_lines import ROW, SPAN_ROW, VEC, deeper
+from indicial.compile.native.writing.tile_lines import ROW, SPAN_ROW, VEC
 from indicial.compile.native.writing.tile_values import TileValues
 from indicial.compile.native.writing.writer import row_major, times, total
 from indicial.compile.passes.algebra import ONE, flat, quotient
@@ -40,7 +40,7 @@ class TileAround(TileValues):
                 self.line("#pragma omp simd")
                 whole = f"({self.extent(TIME)} + 1) * {width}"
                 self.line(f"for (long l = 0; l < {width}; l++) {scale}[{whole} + l] = 1;")
-                with self.steps(fading.direction) as inner:
+                with self.steps(fading.direction):
                     now = f"({self.moment_number(1)} * {width})"
                     before = f"({self.moment_number(1 - fading.direction)} * {width})"
                     self.line(f"real *now = {scale} + {now}, *inverse = {inverse} + {now};")
@@ -66,7 +66,6 @@ class TileAround(TileValues):
                     self.line(f"if (far) for (long l = 0; l < {width}; l++) now[l] = 1;")
                     self.line("#pragma omp simd")
                     self.line(f"for (long l = 0; l < {width}; l++) inverse[l] = 1 / now[l];")
-                    self.lines[inner:inner] = [deeper(x, self.depth) for x in self.heads]
 
     # ---- sums ----
 
@@ -196,11 +195,10 @@ class TileAround(TileValues):
     @contextmanager
     def flushed(self, direction: int = 1) -> Iterator[None]:
         """A loop over the steps of the panels, after all rows."""
-        self.pointers, self.heads, self.memo, folds = {}, [], {}, self.folds
+        self.memo, folds = {}, self.folds
         self.folds = False  # what is read once
-        with self.span_steps(direction) as inner:
+        with self.span_steps(direction):
             yield
-            self.lines[inner:inner] = [deeper(x, self.depth) for x in self.heads]
         self.folds = folds
 
     def element(self, item: Item, column: str = "l") -> str:

@@ -50,8 +50,6 @@ class TileLines(Lines):
         self.vectors = max(1, min(2 if tile.coupled else 4, vectors))
         self.even = fits and int(columns or 0) % (lanes * self.vectors) == 0
         self.rows = ""
-        self.pointers: dict[str, str] = {}
-        self.heads: list[str] = []
         self.memo: dict[ir.Expression, str] = {}
         self.ready: dict[str, str] = {}
         self.current = tile.sweeps[0]
@@ -108,11 +106,12 @@ class TileLines(Lines):
         return "BLOCK" if self.blocks else self.c(self.tile.ranges[TIME][1], False)
 
     @contextmanager
-    def span_steps(self, direction: int = 1) -> Iterator[int]:
+    def span_steps(self, direction: int = 1) -> Iterator[None]:
         """A loop over the steps of a panel."""
         with self.block("for (long s = 0; s < span; s++)"):
             self.line(f"const long v = from + {'s' if direction > 0 else 'span - 1 - s'};")
-            yield len(self.lines)
+            with self.heads_first():
+                yield
 
     def moment_number(self, shift: int = 0) -> str:
         return f"(v + {shift} - {self.c(self.tile.ranges[TIME][0])})"
@@ -120,21 +119,22 @@ class TileLines(Lines):
     @contextmanager
     def elsewhere(self, lines: list[str]) -> Iterator[None]:
         """Lines that are written to stand before all tiles."""
-        known = self.pointers, self.heads, self.memo, self.ready, self.folds
-        self.pointers, self.heads, self.memo, self.ready, self.folds = {}, [], {}, {}, False
-        with self.aside(1) as own:
+        known = self.memo, self.ready, self.folds
+        self.memo, self.ready, self.folds = {}, {}, False
+        with self.aside(0) as own:
             yield
         lines += own
-        self.pointers, self.heads, self.memo, self.ready, self.folds = known
+        self.memo, self.ready, self.folds = known
 
     @contextmanager
-    def steps(self, direction: int = 1) -> Iterator[int]:
-        """A loop over all steps; what is given is where the lines of a step begin."""
+    def steps(self, direction: int = 1) -> Iterator[None]:
+        """A loop over all steps."""
         lower, extent = self.tile.ranges[TIME]
         first, last = self.c(lower), self.c(lower + extent - 1)
         with self.block(f"for (long s = 0; s < {self.extent(TIME)}; s++)"):
             self.line(f"const long v = {f'{first} + s' if direction > 0 else f'{last} - s'};")
-            yield len(self.lines)
+            with self.heads_first():
+                yield
 
     # ---- what states are multiples of ----
 
@@ -149,12 +149,4 @@ class TileLines(Lines):
 
     def pointer(self, kind: str, value: str) -> str:
         """A value that is found once in a step."""
-        if value not in self.pointers:
-            name = self.fresh("g")
-            self.pointers[value] = name
-            self.heads.append(f"{kind}{name} = {value};")
-        return self.pointers[value]
-
-
-def deeper(line: str, depth: int) -> str:
-    return "  " * depth + line
+        return self.once(kind, "g", value)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from indicial.compile.native.tile import TIME, Item, Sweep, Tile
 from indicial.compile.native.writing.c import CSizes
 from indicial.compile.native.writing.tile_around import TileAround
-from indicial.compile.native.writing.tile_lines import ROW, VEC, deeper
+from indicial.compile.native.writing.tile_lines import ROW, VEC
 from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import Apply, Code, Read
 from indicial.program.rewrite import reached
@@ -70,6 +70,7 @@ class TileSteps(TileAround):
     def column_loop(self) -> Iterator[None]:
         self.line("#pragma GCC unroll 8")
         with self.block("for (int p = 0; p < P; p++)"):
+            self.memo = {}
             yield
 
     # ---- one step ----
@@ -80,8 +81,7 @@ class TileSteps(TileAround):
         if bare:
             items = self.only_states(items)
         levels = self.levels(items)
-        self.pointers, self.heads = {}, []
-        with self.aside() as own:
+        with self.heads_first():
             for level in range(max(levels.values(), default=-1) + 1):
                 some = [i for i in items if levels[i.target] == level]
                 self.stage(sweep, some, save)
@@ -89,7 +89,6 @@ class TileSteps(TileAround):
                 if self.carried(item):
                     name = self.names[item.target]
                     self.unrolled(f"for (int p = 0; p < P; p++) {name}[p] = {name}_n[p];")
-        self.lines += [deeper(x, self.depth) for x in self.heads] + own
 
     def only_states(self, items: Sequence[Item]) -> list[Item]:
         by_name = {i.target: i for i in items}
@@ -126,10 +125,7 @@ class TileSteps(TileAround):
                 if tile.row in item.left:
                     raise Unsupported(f"{item.target} has a value for each row")
                 with self.column_loop():
-                    self.memo = {}
-                    with self.aside() as own:
-                        value = self.vector(item.body)
-                    self.lines += own
+                    value = self.vector(item.body)
                     self.line(f"{self.names[item.target]}_n[p] = {value};")
         inside = [i for i in items if i.kind != "low"]
         self.begin_again(inside)
@@ -149,12 +145,8 @@ class TileSteps(TileAround):
             for item in level:
                 self.line(f"vec h_{self.names[item.target]} = {{0}};")
             with self.column_loop():
-                self.memo = {}
                 for item in inside:
-                    with self.aside() as own:
-                        value = self.vector(self.outside(item)[0])
-                    self.lines += own
-                    self.add(item, value, save)
+                    self.add(item, self.vector(self.outside(item)[0]), save)
             for item in level:
                 value = self.scaled(item, f"across(h_{self.names[item.target]})")
                 self.line(f"*({self.element(item)}) += {value};")
@@ -256,14 +248,7 @@ class TileSteps(TileAround):
                 )
         for item in tile.finals if sweeps[-1].direction == tile.sweeps[-1].direction else ():
             self.current, self.ready = tile.sweeps[-1], {}
-            self.pointers, self.heads = {}, []
-            with self.row_loop():
-                with self.aside() as inner, self.column_loop():
-                    self.memo = {}
-                    with self.aside() as own:
-                        value = self.vector(item.body)
-                    self.lines += own
-                    self.line(f"const vec final = {value};")
-                    with self.block("for (long l = 0; l < V && p * V + l < columns; l++)"):
-                        self.line(f"*({self.element(item, '(p * V + l)')}) += final[l];")
-                self.lines += [deeper(x, self.depth) for x in self.heads] + inner
+            with self.row_loop(), self.heads_first(), self.column_loop():
+                self.line(f"const vec final = {self.vector(item.body)};")
+                with self.block("for (long l = 0; l < V && p * V + l < columns; l++)"):
+                    self.line(f"*({self.element(item, '(p * V + l)')}) += final[l];")

@@ -18,7 +18,7 @@ from functools import partial
 from indicial.compile.native.routine import PARTS
 from indicial.compile.native.tile import TIME, Sweep, Tile
 from indicial.compile.native.writing.c import CSizes, declarations
-from indicial.compile.native.writing.tile_lines import NOTHING, TILE, deeper
+from indicial.compile.native.writing.tile_lines import NOTHING, TILE
 from indicial.compile.native.writing.tile_steps import TileSteps
 from indicial.program.ir import Code
 
@@ -65,14 +65,16 @@ class _Text(TileSteps):
         with self.aside() as inner:
             self.depth = 2 + len(outer)
             columns = self.extent(tile.vec)
-            self.lines += [deeper(x, self.depth - 1) for x in self.before]
+            for line in self.before:
+                self.line(line)
             self.line(f"const long tiles = ({columns} + P * V - 1) / (P * V);")
             end = f"tiles * (piece + 1) / {self.sizes.variable(PARTS)}"
             start = f"tiles * piece / {self.sizes.variable(PARTS)}"
             with self.block(f"for (long j = {start}; j < {end}; j++)"):
                 self.line(f"const long j0 = j * P * V, columns = {columns} - j0;")
                 self.line("const long width = columns < P * V ? columns : P * V; (void)width;")
-                self.lines += [deeper(x, self.depth) for x in self.packing[False]]
+                for line in self.packing[False]:
+                    self.line(line)
                 self.lines += body
         self.depth = 0
         self.line(
@@ -131,17 +133,14 @@ class _Text(TileSteps):
                 self.line(f"i0 += {rest};")
 
     def some_rows(self, rows: str, way: Callable[[], None], sweeps: Sequence[Sweep]) -> None:
-        self.rows = rows
-        mark = len(self.lines)
-        for item in (i for sweep in sweeps for i in sweep.items if i.kind == "state"):
-            self.declare(self.names[item.target])
-        self.declare_sums(sweeps)
-        way()
-        self.flush_rows(sweeps)
-        packs = [deeper(x, self.depth) for x in self.packing[True]]
-        self.packing[True] = []
+        self.rows, self.packing[True] = rows, []
+        with self.behind(self.packing[True]):
+            for item in (i for sweep in sweeps for i in sweep.items if i.kind == "state"):
+                self.declare(self.names[item.target])
+            self.declare_sums(sweeps)
+            way()
+            self.flush_rows(sweeps)
         self.panels = {k: v for k, v in self.panels.items() if not v.startswith("m")}
-        self.lines[mark:mark] = packs
 
     def one_by_one(self) -> None:
         """The sweeps, where none has to read another: some steps of all rows, and then the next ones."""
@@ -191,9 +190,8 @@ class _Text(TileSteps):
         """What is read inside are panels of `span` steps, which are filled before."""
         known = self.panels, self.packing[False], self.blocks
         self.panels, self.packing[False], self.blocks = {}, [], blocks
-        mark = len(self.lines)
-        yield
-        self.lines[mark:mark] = [deeper(x, self.depth) for x in self.packing[False]]
+        with self.behind(self.packing[False]):
+            yield
         self.panels, self.packing[False], self.blocks = known
 
     def in_block(self, sweep: Sweep, on: bool) -> None:
@@ -252,11 +250,9 @@ class _Text(TileSteps):
             name = self.names[item.target]
             if item.kind == "state":
                 start = self.tile.starts.get(item.target)
-                self.pointers, self.heads, self.memo = {}, [], {}
-                with self.aside() as inner, self.rows_and_columns():
+                with self.heads_first(), self.rows_and_columns():
                     value = self.vector(start) if start is not None else "(vec){0}"
                     self.line(f"{name}[r * P + p] = {value};")
-                self.lines += [deeper(x, self.depth) for x in self.heads] + inner
             elif self.carried(item):
                 self.line(f"vec {name}[P], {name}_n[P];")
                 self.unrolled(f"for (int p = 0; p < P; p++) {name}[p] = {name}_n[p] = (vec){{0}};")

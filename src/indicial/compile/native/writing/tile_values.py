@@ -20,7 +20,6 @@ from indicial.compile.native.writing.tile_lines import (
     TILE,
     VEC,
     TileLines,
-    deeper,
 )
 from indicial.compile.native.writing.writer import row_major, times, total
 from indicial.compile.passes.algebra import flat
@@ -144,12 +143,11 @@ class TileValues(TileLines):
         if product not in self.folded:
             name = self.folded[product] = self.fresh("f")
             self.want(name, f"{self.c(self.tile.ranges[TIME][1], False)} * {width}")
-            with self.elsewhere(self.before), self.steps() as inner:
+            with self.elsewhere(self.before), self.steps():
                 self.line("const long i0 = 0;")
                 self.line("#pragma omp simd")
                 with self.block(f"for (long r = 0; r < {width}; r++)"):
                     self.line(f"({name} + {at})[r] = {self.value(product).text};")
-                self.lines[inner:inner] = [deeper(x, self.depth) for x in self.heads]
         row = self.pointer("const real *", f"{self.folded[product]} + {at}")
         return InC(f"{row}[(i0 + r)]", kind)
 
@@ -157,10 +155,12 @@ class TileValues(TileLines):
         """A panel of a product."""
         name = self.panels[product] = self.fresh("f")
         self.want(name, f"{self.span()} * P * V")
-        with self.elsewhere(self.packing[False]), self.span_steps() as inner:
-            with self.block("for (int p = 0; p < P; p++)"):
-                self.line(f"store({name} + {SPAN_ROW} + p * V, {self.vector(product)});")
-            self.lines[inner:inner] = [deeper(x, self.depth) for x in self.heads]
+        with (
+            self.elsewhere(self.packing[False]),
+            self.span_steps(),
+            self.block("for (int p = 0; p < P; p++)"),
+        ):
+            self.line(f"store({name} + {SPAN_ROW} + p * V, {self.vector(product)});")
         return name
 
     # ---- what states are multiples of ----

@@ -308,10 +308,6 @@ class Writer(Lines):
         self.packing: list[str] = []
         self.packed: list[tuple[str, str, str, str]] = []
         """The weights of each product: a name, how many rows, how many columns, how many of these."""
-        self.known: dict[str, str] = {}
-        """What has been found for this member: the variable of each address or token."""
-        self.rows: list[str] | None = None
-        """The lines that find rows, while those that read them are written."""
         self.registers: dict[str, str] = {}
         """Of the tensors of this step that are at hand: the variable."""
         self.versions: dict[str, str] | None = None
@@ -326,18 +322,11 @@ class Writer(Lines):
 
     def row(self, address: str) -> str:
         """A row that is read: its address in a variable, which is found once for each member."""
-        return self._once("const real *restrict", "r", address)
+        return self.once("const real *restrict ", "r", address)
 
     def token(self, value: str) -> str:
         """A token of the member, likewise."""
-        return self._once("const long", "k", value)
-
-    def _once(self, kind: str, letter: str, value: str) -> str:
-        if value not in self.known:
-            self.known[value] = self.fresh(letter)
-            put = self.line if self.rows is None else self.rows.append
-            put(f"{kind} {self.known[value]} = {value};")
-        return self.known[value]
+        return self.once("const long ", "k", value)
 
     def version(self, condition: str) -> str:
         """A condition that holds for a whole loop or not at all: a number by the version of the loop."""
