@@ -284,12 +284,7 @@ class _Arrangement:
         """What is computed before the kernels of tiles, these, and what is made of their results."""
         rest = [n for n in self.want if n in {s.target for s in self.code.statements}]
         found = tiling(self.code, plan, rest)
-        items = [i for t in found.tiles for w in t.sweeps for i in w.items]
-        inside = [body for i in items for body in (i.body, i.scale)]
-        inside += [b for t in found.tiles for b in t.starts.values()]
-        inside += [i.body for t in found.tiles for i in t.finals]
-        read = {n.tensor for body in inside for n in body.every(Read)}
-        read |= tensors_read(found.after)
+        read = tensors_read(found.after).union(*(tile.reads for tile in found.tiles))
         known: list[str] = []
         parts = list(self._parts(join(self.code, _as_plan(found.before)), known, read))
         for number, tile in enumerate(found.tiles):

@@ -118,20 +118,32 @@ class Tile:
     meetings: tuple[Meeting, ...] = ()
 
     @property
+    def items(self) -> tuple[Item, ...]:
+        """Those of all sweeps."""
+        return tuple(i for sweep in self.sweeps for i in sweep.items)
+
+    @property
     def outputs(self) -> tuple[str, ...]:
-        own = [i for sweep in self.sweeps for i in sweep.items if i.kind in ("sum", "low")]
+        own = [i for i in self.items if i.kind in ("sum", "low")]
         return tuple(i.target for i in (*own, *self.finals))
 
     @property
     def whole(self) -> frozenset[str]:
         """The outputs whose every element is written, by one tile of columns."""
         apart = {TIME, self.vec, *self.outer}
-        own = (i for sweep in self.sweeps for i in sweep.items if i.kind in ("sum", "low"))
+        own = (i for i in self.items if i.kind in ("sum", "low"))
         return frozenset(i.target for i in own if apart <= set(i.left))
 
+    @property
+    def reads(self) -> set[str]:
+        """The tensors that it reads, its own among them."""
+        bodies = [body for i in self.items for body in (i.body, i.scale)]
+        bodies += [*self.starts.values(), *(i.body for i in self.finals)]
+        bodies += [fading.decay for fading in self.fadings]
+        return {read.tensor for body in bodies for read in body.every(ir.Read)}
+
     def item(self, name: str) -> Item:
-        every = (*(i for sweep in self.sweeps for i in sweep.items), *self.finals)
-        return next(i for i in every if i.target == name)
+        return next(i for i in (*self.items, *self.finals) if i.target == name)
 
 
 def places_of(node: ir.Expression) -> set[str]:
@@ -168,7 +180,7 @@ def faded(tile: Tile) -> Tile:
 
 
 def _fadings(tile: Tile, sweep: Sweep) -> Iterator[Fading]:
-    computed = {i.target for s in tile.sweeps for i in s.items}
+    computed = {item.target for item in tile.items}
     for item in sweep.items:
         terms = flat("+", (item.body,))
         own = [term for term in terms if item.target in term.tensors()]
@@ -235,7 +247,7 @@ def now(tile: Tile, own: Fading) -> ir.Read:
 
 def _by_columns(tile: Tile, factors: Sequence[ir.Expression]) -> bool:
     """Whether some factors are given, and the same for all rows."""
-    computed = {i.target for sweep in tile.sweeps for i in sweep.items}
+    computed = {item.target for item in tile.items}
     return all(
         factor.tensors().isdisjoint(computed)
         and not any(tile.row in places_of(node) for node in factor.walk())
@@ -246,7 +258,7 @@ def _by_columns(tile: Tile, factors: Sequence[ir.Expression]) -> bool:
 def _as_sum(tile: Tile, own: Fading, term: ir.Expression) -> tuple[ir.Expression, str] | None:
     """A term times a state, over the rows: a sum that the tile has, and what it is multiplied with."""
     sign, product = signed(term)
-    for item in (i for sweep in tile.sweeps for i in sweep.items):
+    for item in tile.items:
         rest = [sign, *flat("*", (product,)), now(tile, own)]
         summed = flat("*", (item.body,))
         columns = item.kind == "sum" and {TIME, tile.vec} <= set(item.left)

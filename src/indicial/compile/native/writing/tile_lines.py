@@ -53,11 +53,7 @@ class TileLines(Lines):
         self.memo: dict[ir.Expression, str] = {}
         self.ready: dict[str, str] = {}
         self.current = tile.sweeps[0]
-        self.states = [i for sweep in tile.sweeps for i in sweep.items if i.kind == "state"]
-        self.names = {
-            item.target: f"s{n}"
-            for n, item in enumerate(i for sweep in tile.sweeps for i in sweep.items)
-        }
+        self.names = {item.target: f"s{n}" for n, item in enumerate(tile.items)}
         self.blocks = False
         """Whether panels have the steps of one block; else they have all of them."""
         self.divided = False
@@ -88,15 +84,9 @@ class TileLines(Lines):
     def arguments_known(self) -> list[str]:
         """All arguments, in an order that is known before the text is: that of their names."""
         if not self.arguments:
-            own = {i.target for sweep in self.tile.sweeps for i in sweep.items}
-            items = [i for sweep in self.tile.sweeps for i in sweep.items]
-            bodies = [body for i in items for body in (i.body, i.scale)]
-            bodies += [*self.tile.starts.values(), *(i.body for i in self.tile.finals)]
-            bodies += [f.decay for f in self.tile.fadings]
-            found = {n.tensor for b in bodies for n in b.every(ir.Read)} - own
-            self.arguments = [
-                n for n in self.code.tensors if n in found and n not in self.code.constants
-            ]
+            own = {item.target for item in self.tile.items}
+            found = self.tile.reads - own - self.code.constants.keys()
+            self.arguments = [n for n in self.code.tensors if n in found]
         return self.arguments
 
     # ---- steps ----

@@ -255,7 +255,7 @@ class _Text(TileSteps):
                     self.line(f"{name}[r * P + p] = {value};")
             elif self.carried(item):
                 self.line(f"vec {name}[P], {name}_n[P];")
-                self.unrolled(f"for (int p = 0; p < P; p++) {name}[p] = {name}_n[p] = (vec){{0}};")
+                self.for_each_vector(f"{name}[p] = {name}_n[p] = (vec){{0}};")
 
     def with_checkpoints(self) -> None:
         """Forward with checkpoints; then, chunk by chunk from the end, forward again and back."""
