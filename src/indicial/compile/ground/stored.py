@@ -37,8 +37,6 @@ from pathlib import Path
 from types import MethodType
 from typing import Any, Generic, TypeVar
 
-import torch
-
 from indicial.compile.ground import private
 from indicial.notation.node import kept
 from indicial.program.ir import Code
@@ -286,6 +284,8 @@ def _write(path: Path, value: object) -> None:
 @functools.cache
 def _makers() -> str:
     """Everything that decides what comes out besides what is asked."""
+    import torch  # which takes long, and whoever decides how its threads wait does so before (`shared.py`)
+
     digest = hashlib.sha256()
     for path in _sources():
         digest.update(f"{path.removeprefix(SOURCES)}\0".encode())
