@@ -7,7 +7,7 @@ import torch
 
 import indicial
 from indicial.compile.emit import running
-from indicial.compile.native import attention as own
+from indicial.compile.native import by_hand as own
 from indicial.compile.native import toolchain
 
 pytestmark = pytest.mark.skipif(not toolchain.available(), reason="no C compiler")

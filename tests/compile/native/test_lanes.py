@@ -9,7 +9,7 @@ from indicial.compile.native import toolchain
 
 SOURCE = """
 typedef {real} real;
-#include "lanes.h"
+#include "kernel.h"
 #define REDUCTION(name, nothing)                                                                   \\
   void name(real *result, const real *x, long n) {{                                                \\
     real y[LANES];                                                                                 \\

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from indicial import load
-from indicial.compile.native.outer import outer as outer_product
+from indicial.compile.native.by_hand import outer_product
 from indicial.compile.native.projections import Outer, outer
 from indicial.program.sizes import Size
 

@@ -10,11 +10,12 @@ from indicial.compile.native import shared, toolchain
 
 KERNEL = """
 typedef {real} real;
-#include "shared_products.h"
+#include "team.h"
 #include <stdlib.h>
 void kernel(const struct products *products, real *c, long ldc, const real *a, long lda,
             const real *b, long row, long column, long m, long n, long k, int add) {{
-  real *packed = malloc(sizeof(real) * (shared_packed_size(products, k, n) + 1));
+  const long panels = (n + products->panel - 1) / products->panel;
+  real *packed = malloc(sizeof(real) * (panels * products->panel * k + 1));
   products->pack(packed, b, k, n, row, column);
   products->product(c, ldc, a, lda, packed, m, n, k, add);
   free(packed);

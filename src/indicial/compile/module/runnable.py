@@ -29,7 +29,7 @@ Starter = Callable[..., None]
 
 
 def _attention(*given: Any) -> torch.Tensor | None:
-    from indicial.compile.native.attention import attention  # only for those who have some
+    from indicial.compile.native.by_hand import attention  # only for those who have some
 
     return attention(*given)
 
@@ -41,9 +41,9 @@ def _experts(*given: Any) -> torch.Tensor | None:
 
 
 def _outer(*given: Any) -> torch.Tensor:
-    from indicial.compile.native.outer import outer
+    from indicial.compile.native.by_hand import outer_product
 
-    return outer(*given)
+    return outer_product(*given)
 
 
 running.kernels.append(_attention)

@@ -25,7 +25,8 @@ from indicial.compile.ground.stored import stored
 from indicial.compile.native import toolchain
 from indicial.compile.native.projections import Outer, Values
 from indicial.compile.native.recurrence import Recurrence
-from indicial.compile.native.routine import REALS, CallStruct, Kernel, Native, Routine, row
+from indicial.compile.native.routine import REALS, Kernel, Native, Routine, row
+from indicial.compile.native.shared import CallStruct
 from indicial.compile.passes.scan import Unsupported
 from indicial.compile.schedule.schedule import ScheduleError
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from indicial.compile.native.outer import outer as outer_product
+from indicial.compile.native.by_hand import outer_product
 from indicial.compile.passes.algebra import ONE
 from indicial.compile.passes.forms import Product, form, own
 from indicial.program.ir import Affine, Apply, Axis, Code, Index, Read, Statement, index_at

@@ -23,38 +23,22 @@ import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from indicial.compile.emit.running import Source
 from indicial.compile.ground.stored import Packed, stored
-from indicial.compile.native import outer, shared, toolchain
-from indicial.compile.native.outer import REALS as REALS
+from indicial.compile.native import by_hand, shared, toolchain
+from indicial.compile.native.by_hand import REALS as REALS
 from indicial.compile.native.projections import Gathered, Outer, Outers, Projection, Values
+from indicial.compile.native.shared import CallStruct
 from indicial.compile.schedule.plan import Loop
 from indicial.program.ir import Code
 from indicial.program.sizes import Size
 
 PARTS = "°parts"
 """The size that says into how many parts the columns of a member are divided."""
-
-
-class CallStruct(ctypes.Structure):
-    """The `struct call` of kernel.h; `alive` keeps what it points to."""
-
-    alive: tuple[Any, ...]
-
-    _fields_ = (
-        ("products", ctypes.c_void_p),
-        ("threads", ctypes.c_void_p),
-        ("members", ctypes.c_long),
-        ("sizes", ctypes.c_void_p),
-        ("lengths", ctypes.c_void_p),
-        ("tensors", ctypes.c_void_p),
-        ("rows", ctypes.c_void_p),
-        ("team", ctypes.c_void_p),
-    )
 
 
 def memory(
@@ -140,22 +124,10 @@ class Kernel:
         lengths: Sequence[torch.Tensor] = (),
     ) -> CallStruct:
         """What the kernel takes: the memory of all arguments and results."""
-        products, pool = shared.find_products(self.real), shared.find_threads()
-        numbers = (ctypes.c_int64 * (len(self.sizes) + 1))(*(sizes[n] for n in self.sizes))
-        ends = (ctypes.c_void_p * (len(lengths) + 1))(*(t.data_ptr() for t in lengths))
-        memory = (ctypes.c_void_p * len(every))(*(t.data_ptr() for t in every))
-        apart = (ctypes.c_int64 * len(every))(*rows)
-        call = CallStruct(
-            ctypes.addressof(products),
-            ctypes.addressof(pool) if pool is not None else None,
-            members,
-            ctypes.addressof(numbers),
-            ctypes.addressof(ends),
-            ctypes.addressof(memory),
-            ctypes.addressof(apart),
-        )
-        call.alive = (products, pool, numbers, ends, memory, apart)  # as long as the call is
-        return call
+        ends, memory = ([t.data_ptr() for t in tensors] for tensors in (lengths, every))
+        values = [sizes[name] for name in self.sizes]
+        pool = shared.find_threads()
+        return CallStruct.of(self.real, pool, members, values, ends, memory, rows)
 
     def in_rows(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
         """The tensor itself, if what follows its first axis has no gaps; else a copy."""
@@ -418,7 +390,7 @@ class Routine:
         known = sizes.keys() >= {name for name in self.fixed if name not in ragged}
         if known and dtype in REALS:
             if any(isinstance(part, Outer | Outers) for part in self.parts):
-                outer.start(REALS[dtype])
+                by_hand.start_outer(REALS[dtype])
             for part in self.parts if self.inside is None else self.inside.parts:
                 if isinstance(part, Built):
                     part.kernel(dtype, sizes, ragged, self.fixed).start()

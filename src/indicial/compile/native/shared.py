@@ -7,7 +7,7 @@ Matrix products in C whose right operand is packed once and used in every step.
     kernel(ctypes.byref(find_products("float")), …)    to `void kernel(const struct products *, …)`
 
 `products.h` has the products. A kernel can include it, or be handed the struct of
-`shared_products.h`, whose functions are compiled once for all kernels. Included, products with any
+`team.h`, whose functions are compiled once for all kernels. Included, products with any
 number of rows take the compiler 0.8 s, those with a constant number (`product(…, 16, n, k, 0)`)
 0.3 s; handed over, nothing, and a call costs no more. They are compiled with few optimizations
 (`toolchain.QUICK`), in 0.45 s: their vectors, blocks and unrolled loops are written out, and what
@@ -33,7 +33,7 @@ The threads that PyTorch already has, for C kernels.
 
     kernel(ctypes.byref(threads), …)     to `void kernel(const struct threads *, …)`
 
-`threads.h` divides work over them, and has a barrier for parts that need each other. A kernel gets
+`threads.h` divides work over them. A kernel gets
 NULL, and uses one thread, where PyTorch is set to one thread or was built without GNU's OpenMP.
 
 **Why PyTorch's.** Its workers spin for some milliseconds after each operation, so a second pool
@@ -58,7 +58,9 @@ import functools
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from indicial.compile.native import toolchain
 
@@ -77,7 +79,7 @@ void multiply(real *c, long ldc, const real *a, long lda, const real *packed, lo
 
 
 class Products(ctypes.Structure):
-    """The `struct products` of shared_products.h."""
+    """The `struct products` of team.h."""
 
     _fields_ = (
         ("panel", ctypes.c_long),
@@ -97,6 +99,43 @@ def find_products(real: str) -> Products:
     library = toolchain.load(SOURCE.format(real=real), quick=True)
     addresses = (ctypes.cast(library[name], ctypes.c_void_p) for name in ("pack", "multiply"))
     return Products(ctypes.c_long.in_dll(library, "panel").value, *addresses)
+
+
+class CallStruct(ctypes.Structure):
+    """The `struct call` of kernel.h; `alive` keeps what it points to."""
+
+    alive: tuple[Any, ...]
+
+    _fields_ = (
+        ("products", ctypes.c_void_p),
+        ("threads", ctypes.c_void_p),
+        ("members", ctypes.c_long),
+        ("sizes", ctypes.c_void_p),
+        ("lengths", ctypes.c_void_p),
+        ("tensors", ctypes.c_void_p),
+        ("rows", ctypes.c_void_p),
+        ("team", ctypes.c_void_p),
+    )
+
+    @staticmethod
+    def of(
+        real: str,
+        threads: Threads | None,
+        members: int,
+        sizes: Sequence[int],
+        lengths: Sequence[int],
+        tensors: Sequence[int],
+        rows: Sequence[int],
+    ) -> CallStruct:
+        """A call with some numbers: sizes, where lengths and tensors are, how far apart rows are."""
+        products = find_products(real)
+        kinds = ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64
+        given = zip(kinds, (sizes, lengths, tensors, rows), strict=True)
+        arrays = [(kind * (len(numbers) + 1))(*numbers) for kind, numbers in given]
+        pool = ctypes.addressof(threads) if threads is not None else None
+        call = CallStruct(ctypes.addressof(products), pool, members, *map(ctypes.addressof, arrays))
+        call.alive = (products, threads, *arrays)  # as long as the call is
+        return call
 
 
 SYMBOLS = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")

@@ -35,7 +35,8 @@ from indicial.compile.native import shared
 from indicial.compile.native.arranging import build
 from indicial.compile.native.body import one_step
 from indicial.compile.native.projections import Values
-from indicial.compile.native.routine import REALS, CallStruct, Kernel, row
+from indicial.compile.native.routine import REALS, Kernel, row
+from indicial.compile.native.shared import CallStruct
 from indicial.compile.native.writing.writer import Within
 from indicial.compile.passes.hoist import NotUnrolled, unrolled
 from indicial.compile.passes.normal import normal
@@ -139,27 +140,16 @@ class Launch:
     """What a kernel is called with. A call at a time; nothing that it points to is kept alive."""
 
     def __init__(self, kernel: Kernel) -> None:
-        count = len(kernel.arguments) + len(kernel.kept)
-        self.numbers = (ctypes.c_int64 * (len(kernel.sizes) + 1))()
-        self.ends = (ctypes.c_void_p * (len(kernel.ragged) + 1))()
-        self.memory = (ctypes.c_void_p * count)()
-        self.rows = (ctypes.c_int64 * count)()
-        self._products = shared.find_products(kernel.real)
+        blank = [0] * (len(kernel.arguments) + len(kernel.kept))
+        sizes, ends = [0] * len(kernel.sizes), [0] * len(kernel.ragged)
+        self.call = CallStruct.of(kernel.real, None, 1, sizes, ends, blank, blank)
+        self.numbers, self.ends, self.memory, self.rows = self.call.alive[2:]
         self._threads: shared.Threads | None = None
         self._weights: Weights | None = None
         self._alone, self._pause = 0, PAUSE
         self.grown: dict[int, weakref.ref[torch.Tensor]] = {}
         """The caches whose places are written, by number."""
         self._run = kernel.library.run_packed
-        self.call = CallStruct(
-            ctypes.addressof(self._products),
-            None,
-            1,
-            ctypes.addressof(self.numbers),
-            ctypes.addressof(self.ends),
-            ctypes.addressof(self.memory),
-            ctypes.addressof(self.rows),
-        )
         self.reference = ctypes.byref(self.call)
 
     def place(self, number: int, tensor: torch.Tensor) -> None:

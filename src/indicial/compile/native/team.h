@@ -15,8 +15,16 @@
 #ifndef INDICIAL_TEAM_H
 #define INDICIAL_TEAM_H
 
-#include "shared_products.h"
 #include "threads.h"
+
+/* The products of products.h, compiled once for all kernels (`shared.py`). Panel p of b begins at
+   packed + p * panel * k and makes the columns from p * panel on. */
+struct products {
+  long panel; /* columns in a panel */
+  void (*pack)(real *packed, const real *b, long k, long n, long row, long column);
+  void (*product)(real *c, long ldc, const real *a, long lda, const real *packed, long m, long n,
+                  long k, int add);
+};
 
 enum {
   TEAM_SHARE = 512 * 1024, /* bytes of weights for which another thread is worth its start */
@@ -45,7 +53,7 @@ static inline int team_parts(long weights, long share) {
 
 static inline void team_wait(const int *number, int other) {
   for (int turn = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) != other; turn++)
-    barrier_pause(turn);
+    threads_pause(turn);
 }
 
 /* Whether the share of a part in a product is still to be begun, which is then ours. */
@@ -95,7 +103,7 @@ static inline void team_end(struct team *team) { team_post(team, -1); }
 static inline void team_help(struct team *team, int part, int parts) {
   for (int seen = 0, next;; seen = next) {
     for (int turn = 0; (next = __atomic_load_n(&team->posted, __ATOMIC_ACQUIRE)) == seen; turn++)
-      barrier_pause(turn);
+      threads_pause(turn);
     if (!team_take(team, part, next)) continue;
     if (team->n < 0) return;
     team_share(team, part, parts);

@@ -10,11 +10,7 @@
    region, and in a process that was forked from the one that made the struct, where the threads are
    gone. The caller is part 0. Starting costs 1 to 7 us (shared.py).
 
-   Where parts need each other's results, step by step, they meet at a barrier. It spins, as the
-   others are only microseconds away, but lets others run when it takes longer.
-
-     struct barrier barrier = {0};             shared by all parts; one use of threads_run each
-     barrier_wait(&barrier, parts);            returns when all parts have called it
+   Who waits for another part spins, and lets others run when it takes longer (threads_pause).
 
      long first, last;
      part_range(rows, multiple, part, parts, &first, &last);   first <= i < last: this part's share,
@@ -57,13 +53,8 @@ static __attribute__((unused)) void threads_run(const struct threads *threads, i
   threads->parallel(threads_part, &job, (unsigned)most, 0);
 }
 
-/* Each in a cache line of its own: those who wait read `round`, those who come write `waiting`. */
-struct barrier {
-  __attribute__((aligned(64))) int waiting;
-  __attribute__((aligned(64))) int round;
-};
-
-static inline void barrier_pause(int turn) {
+/* While others are microseconds away, which they may not be. */
+static inline void threads_pause(int turn) {
   if (turn >= 10000) {
     sched_yield();
     return;
@@ -73,18 +64,6 @@ static inline void barrier_pause(int turn) {
 #elif defined(__aarch64__)
   __asm__ volatile("yield");
 #endif
-}
-
-static __attribute__((unused)) void barrier_wait(struct barrier *barrier, int parts) {
-  if (parts == 1) return;
-  const int round = __atomic_load_n(&barrier->round, __ATOMIC_RELAXED);
-  if (__atomic_add_fetch(&barrier->waiting, 1, __ATOMIC_ACQ_REL) == parts) {
-    __atomic_store_n(&barrier->waiting, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&barrier->round, round + 1, __ATOMIC_RELEASE);
-    return;
-  }
-  for (int turn = 0; __atomic_load_n(&barrier->round, __ATOMIC_ACQUIRE) == round; turn++)
-    barrier_pause(turn);
 }
 
 static __attribute__((unused)) void part_range(long rows, long multiple, int part, int parts,

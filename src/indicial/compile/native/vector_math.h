@@ -9,8 +9,7 @@
 
      exp, ln, sin, cos, tanh, sigmoid, softplus, erf     within 1 to 3 ulp
      pow(x, y)                                           within 5 ulp (float: 1)
-     gelu, gelu_slope (its derivative)                   within 12 ulp; the slope near its zero and
-                                                         gelu of a denormal tail: absolutely
+     gelu                                                within 12 ulp; of a denormal tail: absolutely
      sqrt, relu, abs, sign, floor, min(x, y), max(x, y)  exact
 
    sin and cos take arguments up to 2^51 and give nan beyond, where neighbouring numbers of type

@@ -140,9 +140,8 @@ INDICIAL_INLINE double log_add_exp_double(double x, double y) {
 }
 
 /* The normal distribution above a >= 0: exp(-a^2/2) H(u) / (1 + 2a), u = (a - 6) / (a + 6).
-   a <= 40, where the result is 0: 2^-57.2. What a^2 loses by rounding is put back.
-   *density: the normal density at a. */
-INDICIAL_INLINE double upper_tail_double(double x, double *density) {
+   a <= 40, where the result is 0: 2^-57.2. What a^2 loses by rounding is put back. */
+INDICIAL_INLINE double upper_tail_double(double x) {
   double a = x > 40.0 ? 40.0 : x;
   double u = (a - 6.0) / (a + 6.0);
   double p = 0x1.a96558484adb8p-29;
@@ -172,23 +171,14 @@ INDICIAL_INLINE double upper_tail_double(double x, double *density) {
   double lost = __builtin_fma(a, a, -square);
   double e = exp_double(-0.5 * square);
   e -= e * (0.5 * lost);
-  *density = e * 0x1.9884533d43651p-2;
   return e * (p / (1.0 + 2.0 * a));
 }
 
 /* x times the normal distribution below x; the small tail on the left is kept. */
 INDICIAL_INLINE double gelu_double(double x) {
-  double density;
-  double tail = upper_tail_double(__builtin_fabs(x), &density);
+  double tail = upper_tail_double(__builtin_fabs(x));
   double y = x < -40.0 ? -40.0 : x;
   return y * (x < 0 ? tail : 1.0 - tail);
-}
-
-INDICIAL_INLINE double gelu_slope_double(double x) {
-  double density;
-  double tail = upper_tail_double(__builtin_fabs(x), &density);
-  double y = x < -40.0 ? -40.0 : x > 40.0 ? 40.0 : x;
-  return (x < 0 ? tail : 1.0 - tail) + y * density;
 }
 
 /* z = x^2 <= 0.75^2: 2^-60.1; from there on 1 minus both tails. */
@@ -206,8 +196,7 @@ INDICIAL_INLINE double erf_double(double x) {
   p = p * z + 0x1.ce2f21a0424cdp-4;
   p = p * z - 0x1.812746b0379e0p-2;
   p = p * z + 0x1.06eba8214db69p-3;
-  double density;
-  double outer = 1.0 - 2.0 * upper_tail_double(a * 0x1.6a09e667f3bcdp0, &density);
+  double outer = 1.0 - 2.0 * upper_tail_double(a * 0x1.6a09e667f3bcdp0);
   return a < 0.75 ? x + x * p : __builtin_copysign(outer, x);
 }
 

@@ -106,9 +106,8 @@ INDICIAL_INLINE float log_add_exp_float(float x, float y) {
 }
 
 /* The normal distribution above a >= 0: exp(-a^2/2) H(u) / (1 + 2a), u = (a - 4) / (a + 4).
-   a <= 15, where the result is 0: 2^-28.3. What a^2 loses by rounding is put back.
-   *density: the normal density at a. */
-INDICIAL_INLINE float upper_tail_float(float x, float *density) {
+   a <= 15, where the result is 0: 2^-28.3. What a^2 loses by rounding is put back. */
+INDICIAL_INLINE float upper_tail_float(float x) {
   float a = x > 15.0f ? 15.0f : x;
   float u = (a - 4.0f) / (a + 4.0f);
   float p = -1.479925995e-04f;
@@ -126,23 +125,14 @@ INDICIAL_INLINE float upper_tail_float(float x, float *density) {
   float lost = __builtin_fmaf(a, a, -square);
   float e = exp_float(-0.5f * square);
   e -= e * (0.5f * lost);
-  *density = e * 0x1.988454p-2f;
   return e * (p / (1.0f + 2.0f * a));
 }
 
 /* x times the normal distribution below x; the small tail on the left is kept. */
 INDICIAL_INLINE float gelu_float(float x) {
-  float density;
-  float tail = upper_tail_float(__builtin_fabsf(x), &density);
+  float tail = upper_tail_float(__builtin_fabsf(x));
   float y = x < -15.0f ? -15.0f : x;
   return y * (x < 0 ? tail : 1.0f - tail);
-}
-
-INDICIAL_INLINE float gelu_slope_float(float x) {
-  float density;
-  float tail = upper_tail_float(__builtin_fabsf(x), &density);
-  float y = x < -15.0f ? -15.0f : x > 15.0f ? 15.0f : x;
-  return (x < 0 ? tail : 1.0f - tail) + y * density;
 }
 
 /* z = x^2 <= 0.75^2: 2^-29.3; from there on 1 minus both tails. */
@@ -155,8 +145,7 @@ INDICIAL_INLINE float erf_float(float x) {
   p = p * z + 1.128339171e-01f;
   p = p * z - 3.761262000e-01f;
   p = p * z + 1.283791661e-01f;
-  float density;
-  float outer = 1.0f - 2.0f * upper_tail_float(a * 0x1.6a09e6p0f, &density);
+  float outer = 1.0f - 2.0f * upper_tail_float(a * 0x1.6a09e6p0f);
   return a < 0.75f ? x + x * p : __builtin_copysignf(outer, x);
 }
 

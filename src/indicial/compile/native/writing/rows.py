@@ -441,7 +441,7 @@ def _write_log_sum(
 def _write_lanes(
     w: Writer, indices: Sequence[ir.Index], names: Mapping[str, str], operator: str, value: str
 ) -> str:
-    """A reduction, LANES elements at once (lanes.h); what it comes to."""
+    """A reduction, LANES elements at once (kernel.h); what it comes to."""
     *outer, last = indices
     lanes, block, lane = w.fresh("y"), w.fresh("k"), w.fresh("l")
     end = w.c(last.lower + last.extent, True)
