@@ -20,7 +20,7 @@ from indicial.compile.emit.dispatch import Dispatch
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.native.recurrence import Recurrence
 from indicial.compile.pipeline import Planned, planned
-from indicial.compile.schedule.plan import Plan
+from indicial.compile.schedule.schedule import Plan
 from indicial.program.ir import Code
 from indicial.program.meaning.interpret import interpret
 from indicial.program.meaning.sample import sample

@@ -34,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where this test stores, with sources that nobody edits meanwhile."""
     monkeypatch.setenv("INDICIAL_CACHE", str(tmp_path))
     monkeypatch.setattr(store, "_edited", lambda: False)
-    return store.directory()
+    return store.plans_folder()
 
 
 def test_what_was_made_once_is_read(folder: Path) -> None:

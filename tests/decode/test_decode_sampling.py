@@ -41,7 +41,7 @@ def test_cached_is_uncached(name: str) -> None:
 @pytest.mark.parametrize("name", CAUSAL)
 def test_a_prompt_in_one_pass(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What follows prompts that are read at once, at the beginning and later, with a window or not."""
-    monkeypatch.setattr("indicial.compile.stepping.decoder.FEW", 4)
+    monkeypatch.setattr("indicial.compile.stepping.decoder.FEW_STEPS", 4)
     tokens = [int(t) for t in np.random.default_rng(1).integers(6, size=(2, 60)).ravel()]
     rows = [tokens[:60], tokens[60:]]
     walker = Walker(model(name))

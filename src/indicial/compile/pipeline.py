@@ -27,8 +27,7 @@ from indicial.compile.passes.choices import Choice, with_choices
 from indicial.compile.passes.hoist import hoist
 from indicial.compile.passes.simplify import simplified
 from indicial.compile.schedule.fuse import fused
-from indicial.compile.schedule.plan import Loop, Plan, Run
-from indicial.compile.schedule.schedule import schedule
+from indicial.compile.schedule.schedule import Loop, Plan, Run, schedule
 from indicial.program.ir import Code
 from indicial.program.logs import through
 from indicial.program.meaning.arrays import writes_batch

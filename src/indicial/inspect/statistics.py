@@ -33,8 +33,7 @@ from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import carried, data_lengths, same_step, with_indices
 from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.pipeline import emitted_without_kernels
-from indicial.compile.schedule.plan import Loop, Step
-from indicial.compile.schedule.schedule import schedule
+from indicial.compile.schedule.schedule import Loop, Step, schedule
 from indicial.data.tokenizers import Ints, Tokenizer
 from indicial.program import ir
 from indicial.program.ir import Code, Gather, Read

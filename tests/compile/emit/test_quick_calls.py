@@ -94,7 +94,7 @@ def test_few_keys(
     mask[..., 0] = True
     given = {"attn_mask": mask if masked else None, "is_causal": causal, "scale": scale}
     found = running.attention(query, key, value, **given)  # type: ignore[arg-type]
-    monkeypatch.setattr(running, "FEW", 0)
+    monkeypatch.setattr(running, "FEW_KEYS", 0)
     monkeypatch.setattr(running, "kernels", [])
     key = key.expand(2, 3, 10, 4)
     expected = running.attention(query, key, value, **given)  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ KINDS = ("ugrnn", "self_attention", "rnn_lm", "transformer")
 @pytest.fixture(autouse=True)
 def fused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Attention by the fused call, whose second gradient is not PyTorch's, however few keys there are."""
-    monkeypatch.setattr(running, "FEW", 0)
+    monkeypatch.setattr(running, "FEW_KEYS", 0)
     monkeypatch.setattr(running, "kernels", [])
 
 

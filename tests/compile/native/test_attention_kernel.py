@@ -35,7 +35,7 @@ def given(queries: int, keys: int, width: int, outputs: int) -> list[Tensor]:
 def test_values_and_gradients(sizes: tuple[int, int, int, int], causal: bool) -> None:
     inputs = given(*sizes)
     for scale in (None, -0.7):
-        found = own.attention(*inputs, causal, scale)
+        found = own.attend(*inputs, causal, scale)
         assert found is not None
         expected = running.written_out(*inputs, None, causal, scale)
         torch.testing.assert_close(found, expected)
@@ -50,7 +50,7 @@ def test_large_scores_in_float32(threads: int) -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        found = own.attention(*inputs, True, None)
+        found = own.attend(*inputs, True, None)
     finally:
         torch.set_num_threads(before)
     assert found is not None
@@ -62,7 +62,7 @@ def test_second_gradients() -> None:
     inputs = [drawn(1, 1, 3, 2, seed=n).requires_grad_() for n in range(3)]
 
     def attended(*given: Tensor) -> Tensor:
-        found = own.attention(*given, True, 0.8)
+        found = own.attend(*given, True, 0.8)
         assert found is not None
         return found
 
@@ -72,11 +72,11 @@ def test_second_gradients() -> None:
 
 def test_what_it_leaves_to_pytorch() -> None:
     query, key, value = (x.detach() for x in given(9, 9, 4, 4))
-    assert own.attention(query.half(), key.half(), value.half(), False, None) is None
-    assert own.attention(query.to("meta"), key.to("meta"), value.to("meta"), False, None) is None
-    assert own.attention(query[:, :, :1], key, value, False, None) is None
-    assert own.attention(query, key[:, :1], value[:, :1], False, None) is None
-    assert own.attention(query[0], key[0], value[0], False, None) is None
+    assert own.attend(query.half(), key.half(), value.half(), False, None) is None
+    assert own.attend(query.to("meta"), key.to("meta"), value.to("meta"), False, None) is None
+    assert own.attend(query[:, :, :1], key, value, False, None) is None
+    assert own.attend(query, key[:, :1], value[:, :1], False, None) is None
+    assert own.attend(query[0], key[0], value[0], False, None) is None
 
 
 def test_a_program_calls_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_a_program_calls_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def counted(*given: object) -> Tensor | None:
         calls.append(given)
-        return own.attention(*given)  # type: ignore[arg-type]
+        return own.attend(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(running, "kernels", [counted])
     found = module(**inputs)

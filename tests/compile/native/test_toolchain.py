@@ -112,7 +112,9 @@ def test_a_cache_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_folder_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
-    path = toolchain.library("key", lambda output: output.write_text("content") and None, tmp_path)
+    path = toolchain.library_file(
+        "key", lambda output: output.write_text("content") and None, tmp_path
+    )
     assert path.parent.parent == private.temporary()
     assert path.read_text() == "content"
 
@@ -120,10 +122,12 @@ def test_a_folder_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_old_kernels_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "KEPT", 8)
     for number in range(8):
-        toolchain.library(f"key{number}", lambda output: output.write_text("x") and None, tmp_path)
+        toolchain.library_file(
+            f"key{number}", lambda output: output.write_text("x") and None, tmp_path
+        )
         os.utime(tmp_path / f"key{number}", (number, number))
-    toolchain.library("key0", pytest.fail, tmp_path)  # used, so no longer the oldest
-    toolchain.library("key8", lambda output: output.write_text("x") and None, tmp_path)
+    toolchain.library_file("key0", pytest.fail, tmp_path)  # used, so no longer the oldest
+    toolchain.library_file("key8", lambda output: output.write_text("x") and None, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {f"key{n}" for n in (0, 4, 5, 6, 7, 8)}
 
 

@@ -7,8 +7,7 @@ from agreeing import Ways
 
 from indicial.compile.native import toolchain
 from indicial.compile.schedule.fuse import fused
-from indicial.compile.schedule.plan import Plan
-from indicial.compile.schedule.schedule import schedule
+from indicial.compile.schedule.schedule import Plan, schedule
 from indicial.program.program import Program
 
 INPUTS = "input x[t,k]\ninput a[t]\n"

@@ -6,8 +6,15 @@ import pytest
 
 import indicial
 from indicial import library
-from indicial.compile.schedule.plan import Loop, Plan, Run, Step
-from indicial.compile.schedule.schedule import ScheduleError, needed, schedule
+from indicial.compile.schedule.schedule import (
+    Loop,
+    Plan,
+    Run,
+    ScheduleError,
+    Step,
+    needed,
+    schedule,
+)
 from indicial.program.ir import Affine, Axis, Code, Index, Read, Statement, Tensor
 from indicial.program.meaning.arrays import gather_given
 from indicial.program.meaning.machine import Machine

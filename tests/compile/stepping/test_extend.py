@@ -42,7 +42,7 @@ w[t] ~ P(w_t | …)""",
 
 @pytest.fixture(autouse=True)
 def always_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decoding, "FEW", 2)
+    monkeypatch.setattr(decoding, "FEW_STEPS", 2)
 
 
 def one_by_one(

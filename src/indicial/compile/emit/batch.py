@@ -51,7 +51,7 @@ from indicial.compile.emit.values import (
     merged_axes,
 )
 from indicial.compile.passes.simplify import simplified
-from indicial.compile.schedule.plan import Call, Loop, Piece, Plan
+from indicial.compile.schedule.schedule import Call, Loop, Piece, Plan
 from indicial.program import ir
 from indicial.program.cost.conditions import joined, surely_in
 from indicial.program.meaning.arrays import writes_batch

@@ -32,7 +32,7 @@ from indicial.program.sizes import Size
 
 MOST = 3
 """PyTorch has convolutions along up to three axes."""
-LONG = 64
+LONG_WINDOW = 64
 """A window of fewer places is short; of one that has no number yet, `slide` will ask."""
 
 
@@ -127,7 +127,7 @@ def _slides(windows: Sequence[Window], env: Environment) -> bool:
     if len(windows) > 1 or windows[0].stride != 1 or windows[0].dilation != 1:
         return False
     extent = env.ranges[windows[0].within].extent.number
-    return extent is None or extent >= LONG
+    return extent is None or extent >= LONG_WINDOW
 
 
 def _plain(places: Sequence[object]) -> list[str] | None:

@@ -17,16 +17,15 @@ from itertools import pairwise
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from indicial.compile.emit.doubling import Alone, Values, sizes_of, unseen
-from indicial.compile.emit.running import experts, followed
+from indicial.compile.emit.doubling import Alone, sizes_of, unseen
+from indicial.compile.emit.running import TensorMap, experts, followed
 from indicial.compile.passes.choices import Choice
 from indicial.compile.passes.new_tensors import index_name
 from indicial.compile.passes.scan import Scan, Unsupported, extract, rowwise
-from indicial.compile.schedule.plan import Call, Loop, Plan, Run, Step
+from indicial.compile.schedule.schedule import Call, Loop, Plan, Run, Step
 from indicial.program.ir import Code, Reduce, index_at
-
-Tensor = torch.Tensor
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Dispatch:
     """Which indices of a place the result has, in front."""
 
     def __call__(
-        self, arguments: Sequence[Tensor], sizes: Sequence[int], lengths: Values
+        self, arguments: Sequence[Tensor], sizes: Sequence[int], lengths: TensorMap
     ) -> list[Tensor]:
         by_name = dict(zip(self.names, sizes, strict=True))
         chosen = arguments[self.mask]

@@ -39,15 +39,14 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from indicial.compile.emit.running import Source, empty_sizes
+from indicial.compile.emit.running import Source, TensorMap, empty_sizes
 from indicial.compile.emit.source import emit
 from indicial.compile.ground.torch_inside import transformed
 from indicial.compile.passes.algebra import ZERO, derivative, negative, plus, times
 from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.passes.scan import Members, Unsupported, extract
 from indicial.compile.passes.simplify import inlined
-from indicial.compile.schedule.plan import Around, Loop, Plan, Step
-from indicial.compile.schedule.schedule import ScheduleError, schedule
+from indicial.compile.schedule.schedule import Around, Loop, Plan, ScheduleError, Step, schedule
 from indicial.program import ir
 from indicial.program.rewrite import read_besides, rebuild, sizes_in
 
@@ -103,19 +102,19 @@ def _apart(code: ir.Code, loop: Loop, statement: ir.Statement) -> Linear | None:
     lag = _lag(statement, read, axis) * loop.direction
     if lag < 1 or not is_linear(statement.body, read):
         return None
-    begun = _Starts.of(code, statement, axis)
-    if begun is None:
+    begun = [(s, ir.number_at(s.left[axis])) for s in code.of(state) if s is not statement]
+    if any(place is None or start.guard is not None for start, place in begun):
         return None
-    names = {**code.tensors}
-    factor, new, before = (derived_name(names, state, mark) for mark in ("a", "b", "before"))
-    start = replace(read, tensor=before) if begun.outside else ZERO
-    made = [replace(s, target=before) for s in begun.outside]
-    made += [replace(s, target=new) for s in begun.inside]
+    own = code.tensors[state]
+    outside = [s for s, place in begun if place is not None and own.axes[axis].beyond(place)]
+    marks = ("a", "b", "before")
+    factor, new, before = (derived_name(code.tensors, state, mark) for mark in marks)
+    start = replace(read, tensor=before) if outside else ZERO
+    made = [replace(s, target=before if s in outside else new) for s, _ in begun]
     made.append(replace(statement, target=new, body=_replaced(statement.body, read, start)))
     made.append(replace(statement, target=factor, body=derivative(statement.body, read)))
-    own = code.tensors[state]
     tensors = {n: t for n, t in code.tensors.items() if n != state}
-    for name in (factor, new, before)[: 3 if begun.outside else 2]:
+    for name in (factor, new, before)[: 3 if outside else 2]:
         tensors[name] = ir.Tensor(name, own.axes, "defined")
     rest = [s for s in code.statements if s.target != state]
     alone = replace(code, tensors=tensors, statements=(*rest, *made), loss=None)
@@ -184,29 +183,7 @@ def _replaced(expression: ir.Expression, read: ir.Read, by: ir.Expression) -> ir
     return rebuild(expression, leaf=leaf)
 
 
-@dataclass(frozen=True)
-class _Starts:
-    """The statements that give a state its first values, by whether those are elements of it."""
-
-    inside: tuple[ir.Statement, ...]
-    outside: tuple[ir.Statement, ...]
-
-    @staticmethod
-    def of(code: ir.Code, statement: ir.Statement, axis: int) -> _Starts | None:
-        inside: list[ir.Statement] = []
-        outside: list[ir.Statement] = []
-        own = code.tensors[statement.target].axes[axis]
-        for other in code.of(statement.target):
-            if other is statement:
-                continue
-            place = ir.number_at(other.left[axis])
-            if place is None or other.guard is not None:
-                return None
-            (outside if own.beyond(place) else inside).append(other)
-        return _Starts(tuple(inside), tuple(outside))
-
-
-PARTS = 3
+SCALINGS = 3
 """In so many steps the smallest number becomes larger than the largest."""
 
 
@@ -265,7 +242,7 @@ def _fractions(values: torch.Tensor, powers: torch.Tensor) -> tuple[torch.Tensor
 def _scaled(values: torch.Tensor, powers: torch.Tensor) -> torch.Tensor:
     """`values · 2^powers`, in parts: 2^300 is no number, but 2^300 · 2^-290 is one."""
     most = math.frexp(torch.finfo(values.dtype).max)[1] - 1
-    for _ in range(PARTS):
+    for _ in range(SCALINGS):
         part = powers.clamp(-most + 1, most)
         values, powers = values * part.exp2(), powers - part
     return values
@@ -293,7 +270,7 @@ class Doubling:
         self.parts = Alone(found.code, arguments, (found.factor, found.new), same)
 
     def run(
-        self, arguments: Sequence[torch.Tensor], sizes: Mapping[str, int], lengths: Values
+        self, arguments: Sequence[torch.Tensor], sizes: Mapping[str, int], lengths: TensorMap
     ) -> list[torch.Tensor]:
         """The state at all steps."""
         a, b = self.parts.run(arguments, sizes, lengths)
@@ -314,7 +291,7 @@ class Handed:
     doubling: Doubling
 
     def __call__(
-        self, arguments: Sequence[torch.Tensor], sizes: Sequence[int], lengths: Values
+        self, arguments: Sequence[torch.Tensor], sizes: Sequence[int], lengths: TensorMap
     ) -> list[torch.Tensor]:
         by_name = dict(zip(self.names, sizes, strict=True))
         return self.members.run(self.doubling.run, arguments, by_name, lengths)
@@ -342,9 +319,6 @@ def with_doubling(
         return scan.call(step, outputs, names, Handed(names, scan.members, doubling))
 
     return plan.exchanged(handed)
-
-
-Values = Mapping[str, torch.Tensor]
 
 
 class Alone:
@@ -375,13 +349,13 @@ class Alone:
         return self._sources[key]
 
     def run(
-        self, arguments: Sequence[torch.Tensor], sizes: Mapping[str, int], lengths: Values
+        self, arguments: Sequence[torch.Tensor], sizes: Mapping[str, int], lengths: TensorMap
     ) -> list[torch.Tensor]:
         """The outputs; on any device, differentiated by PyTorch."""
         return self.of_sizes(sizes, lengths)(arguments)
 
     def of_sizes(
-        self, sizes: Mapping[str, int], lengths: Values | None = None
+        self, sizes: Mapping[str, int], lengths: TensorMap | None = None
     ) -> Callable[[Sequence[torch.Tensor]], list[torch.Tensor]]:
         """The same for several calls with one set of sizes."""
         own = {name: value for name, value in (lengths or {}).items() if name in sizes}

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from indicial.compile.emit.nodes import BOOL, FLOAT, FUNCTIONS, INT, NUMBER, Listed, Node
+from indicial.compile.emit.nodes import BOOL, FLOAT, INT, NUMBER, TORCH_FUNCTIONS, Listed, Node
 from indicial.compile.emit.numbers import SIGNS, number
 from indicial.compile.emit.reads import positions
 from indicial.compile.emit.tensors import Tensors
@@ -112,7 +112,7 @@ class Elementwise:
             if plain is not None:
                 return Value(plain)
             node = self.torch.scalar(node)
-        operation = FUNCTIONS[function]
+        operation = TORCH_FUNCTIONS[function]
         natural = function in ("exp", "σ", "ReLU", "abs", "softplus") or (
             function == "sqrt" and node.natural
         )

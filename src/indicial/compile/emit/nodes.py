@@ -47,14 +47,14 @@ OPERATORS = {
 PREFIXES = {"-": (SIGN, SIGN), "~": (SIGN, SIGN), "not ": (CHOICE, COMPARE)}
 """The same of those that have one operand."""
 
-FUNCTIONS = {
+TORCH_FUNCTIONS = {
     "tanh": "torch.tanh", "σ": "torch.sigmoid", "ReLU": "F.relu", "GELU": "F.gelu",
     "exp": "torch.exp", "ln": "torch.log", "sqrt": "torch.sqrt", "abs": ".abs",
     "sign": "torch.sign", "cos": "torch.cos", "sin": "torch.sin", "softplus": "F.softplus",
     "floor": "torch.floor", "erf": "torch.erf", "stop": ".detach",
 }  # fmt: skip
 """The functions of the language, each of one number."""
-POINTWISE = frozenset({"+", "-", "*", "/", "**", *FUNCTIONS.values()})
+POINTWISE = frozenset({"+", "-", "*", "/", "**", *TORCH_FUNCTIONS.values()})
 """Each element depends on those of the operands at the same place."""
 REDUCTIONS = frozenset({".mean", ".sum", ".prod", ".amax", ".amin", ".any", ".argmax", ".argmin"})
 """Axes go, those that the second operand says."""

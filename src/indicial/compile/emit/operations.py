@@ -32,9 +32,9 @@ from indicial.compile.emit.nodes import (
 from indicial.compile.emit.numbers import SizeTexts
 from indicial.program.sizes import Size
 
-ONE = Size.of(1)
+ONE_ELEMENT = Size.of(1)
 NEW = None
-Item = Slice | Node | None
+IndexItem = Slice | Node | None
 """One item of an index expression: a slice, a place, or a new axis."""
 
 HINTS = {"mean": "mean", "sum": "total", "prod": "product", "amax": "largest"}
@@ -85,7 +85,7 @@ class Torch:
         kept = self._kept(x, sorted(axes))
         if kept is not None:
             return kept
-        items: list[Item] = [ALL] * x.rank
+        items: list[IndexItem] = [ALL] * x.rank
         for axis in sorted(axes):
             items.insert(axis, NEW)
         return self.index(x, items)
@@ -96,7 +96,7 @@ class Torch:
             (inner,), (_, dims) = x.arguments, x.operands
             if x.options or [n % inner.rank for n in _numbers(dims)] != list(axes):
                 return None
-            shape = [ONE if n in axes else s for n, s in enumerate(inner.shape)]
+            shape = [ONE_ELEMENT if n in axes else s for n, s in enumerate(inner.shape)]
             return self.graph.make(
                 x.operation, inner, dims, options={"keepdim": True}, shape=shape, kind=x.kind,
                 hint=x.hint,
@@ -115,7 +115,7 @@ class Torch:
         shape = next(list(a.shape) for a in kept.values() if a.kind != NUMBER)
         return self.graph.again(x, kept.__getitem__, shape)
 
-    def index(self, x: Node, items: Sequence[Item]) -> Node:
+    def index(self, x: Node, items: Sequence[IndexItem]) -> Node:
         """`x[:, 0, None, 1:]`."""
         if all(item is ALL for item in items):
             return x
@@ -127,14 +127,14 @@ class Torch:
         extents = iter(x.shape)
         shape: list[Size] = []
         for item in items:
-            own = ONE if item is NEW else next(extents)
+            own = ONE_ELEMENT if item is NEW else next(extents)
             if isinstance(item, Slice):
                 shape.append(own if item.extent is None else item.extent)
             elif item is NEW:
                 shape.append(own)
         return self.view(INDEXED, x, shape, *items)
 
-    def unindexed(self, x: Node) -> tuple[Node, list[Item]]:
+    def unindexed(self, x: Node) -> tuple[Node, list[IndexItem]]:
         """What a slice is taken of, and all items of the index expression; none of another node."""
         if x.operation != INDEXED or not x.light:
             return x, []
@@ -160,7 +160,7 @@ class Torch:
             _, axis, parts = x.operands
             if axis == first and isinstance(parts, tuple) and len(parts) == last - first + 1:
                 return x.arguments[0]
-        total = math.prod(x.shape[first : last + 1], start=ONE)
+        total = math.prod(x.shape[first : last + 1], start=ONE_ELEMENT)
         shape = [*x.shape[:first], total, *x.shape[last + 1 :]]
         end = -1 if last == x.rank - 1 else last
         return self.view(".flatten", x, shape, *(() if (first, end) == (0, -1) else (first, end)))
@@ -324,9 +324,9 @@ def _numbers(value: Operand) -> tuple[int, ...]:
     return tuple(n for n in (value if isinstance(value, tuple) else (value,)) if isinstance(n, int))
 
 
-def _composed(inner: Sequence[Item], outer: Sequence[Item]) -> list[Item] | None:
+def _composed(inner: Sequence[IndexItem], outer: Sequence[IndexItem]) -> list[IndexItem] | None:
     """`x[:, 1:][:, :, None]` → `x[:, 1:, None]`; None if one index expression cannot say both."""
-    result: list[Item] = []
+    result: list[IndexItem] = []
     rest = list(outer)
     for item in inner:
         while rest and rest[0] is NEW:

@@ -78,7 +78,7 @@ class Comment:
     text: str
 
 
-Item = Assign | Line | Return | Comment
+TextItem = Assign | Line | Return | Comment
 
 
 @dataclass
@@ -87,10 +87,10 @@ class Block:
 
     scope: Scope
     header: Line = Line()
-    items: list[Item | Block] = field(default_factory=list)
+    items: list[TextItem | Block] = field(default_factory=list)
 
 
-def every_item(block: Block) -> Iterator[Item]:
+def every_item(block: Block) -> Iterator[TextItem]:
     """All items in the order in which they are printed, headers among them."""
     for item in block.items:
         if isinstance(item, Block):
@@ -100,7 +100,7 @@ def every_item(block: Block) -> Iterator[Item]:
             yield item
 
 
-def roots(item: Item) -> list[Node]:
+def roots(item: TextItem) -> list[Node]:
     """The nodes that an item needs, whether or not anybody reads what it makes."""
     if isinstance(item, Comment):
         return []
@@ -129,9 +129,9 @@ def below(nodes: Iterable[Node]) -> set[Node]:
 
 
 WIDTH = 100
-LONG = 20 * WIDTH
+LONG_TEXT = 20 * WIDTH
 """A text of so many characters is divided in many places at once: one after the other takes long."""
-SHORT = 24
+SHORT_VIEW = 24
 """A view that takes no more than this is written again where it is used again."""
 
 
@@ -285,7 +285,7 @@ class Printer:
             fits = fits or [pair for pair in parts if len(pair[1]) <= WIDTH - indent - 12]
             if not fits:
                 return text
-            if len(text) > LONG:
+            if len(text) > LONG_TEXT:
                 self.forced |= _outermost([inner for inner, _ in fits])
             else:
                 self.forced.add(max(fits, key=lambda pair: len(pair[1]))[0])
@@ -366,7 +366,7 @@ class Printer:
             return True
         outside = node.scope.depth < self.stack[-1].scope.depth
         if node.light:
-            return self.uses[node] > 1 and len(self._inline(node)) > SHORT
+            return self.uses[node] > 1 and len(self._inline(node)) > SHORT_VIEW
         return self.uses[node] > 1 or outside
 
     def _name(self, node: Node, depth: int) -> str:

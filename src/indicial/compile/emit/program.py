@@ -23,7 +23,7 @@ from indicial.compile.emit.steps import Conditions, Steps
 from indicial.compile.emit.storage import Definition, Fixed, Store, Walks, at_this_step, fixings
 from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.values import Environment, aligned
-from indicial.compile.schedule.plan import Call, Loop, Piece, Plan, Run, Step
+from indicial.compile.schedule.schedule import Call, Loop, Piece, Plan, Run, Step
 from indicial.notation.source import NOWHERE
 from indicial.program.ir import Affine, Code, Index, Read, Statement
 from indicial.program.meaning.arrays import BATCH

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from indicial.compile.emit.nodes import ALL, FLOAT, INDEXED, INT, Node, Slice, letter
-from indicial.compile.emit.operations import NEW, ONE, Item, Torch
+from indicial.compile.emit.operations import NEW, ONE_ELEMENT, IndexItem, Torch
 from indicial.compile.emit.values import (
     Environment,
     Value,
@@ -79,13 +79,13 @@ def read(
 
 def _sliced(torch: Torch, array: Array, places: Sequence[Where], env: Environment) -> _Reading:
     """Numbers, indices and flattened indices, each once, are slices; the rest is left to do."""
-    items: list[Item] = []
+    items: list[IndexItem] = []
     labels: list[str | tuple[Where, Bounds]] = []
     later: list[tuple[int, Where]] = []
     met = {d for p in places if isinstance(p, Pick) for d in p.position.dims}
     met |= {d for p in places if isinstance(p, Affine) and not _lone(p) for d, _ in p.terms}
     for place, (lower, extent) in zip(places, array.bounds, strict=True):
-        item: Item = ALL
+        item: IndexItem = ALL
         label: str | tuple[Where, Bounds] = (place, (lower, extent))
         if isinstance(place, Affine) and not place.terms:
             at = place.offset - lower
@@ -136,7 +136,7 @@ def _whole(place: Flat, lower: Size, extent: Size, env: Environment, others: set
         r.extent == i.extent and r.lower == i.lower
         for r, i in zip(ranges, place.indices, strict=True)
     )
-    total = math.prod((r.extent for r in ranges), start=ONE)
+    total = math.prod((r.extent for r in ranges), start=ONE_ELEMENT)
     return same and lower.number == 0 and (total - extent).number == 0
 
 
@@ -217,7 +217,7 @@ def shaped(torch: Torch, value: Value, places: Sequence[Affine | Flat], env: Env
     """A value as an array with an axis for each place."""
     names = [n for place in places for n in _names(place)]
     node = torch.scalar(expanded(torch, value, names, env))
-    items: list[Item] = []
+    items: list[IndexItem] = []
     bounds: list[Bounds] = []
     axis = 0
     for place in places:
@@ -372,7 +372,7 @@ class _Picking:
         if at.inside is not None and (at.present is None or absent == 0):
             found = torch.helper("take", x, axis, position, shape=shape, kind=x.kind, hint="near")
             return Value(found, dims)
-        items: list[Item] = [*[ALL] * axis, self.near(at, x.shape[axis])]
+        items: list[IndexItem] = [*[ALL] * axis, self.near(at, x.shape[axis])]
         found = torch.graph.make(INDEXED, x, *items, shape=shape, kind=x.kind, hint="found")
         return self.masked(Value(found, dims))
 

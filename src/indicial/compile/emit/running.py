@@ -73,7 +73,7 @@ def attention(
     """`F.scaled_dot_product_attention`, which can be differentiated as often as one likes."""
     if _few_keys(query, key) or followed(query, key, value):
         return written_out(query, key, value, attn_mask, is_causal, scale)
-    if attn_mask is None and not torch.compiler.is_compiling() and key.shape[-2] > FEW:
+    if attn_mask is None and not torch.compiler.is_compiling() and key.shape[-2] > FEW_KEYS:
         for kernel in kernels:
             if (own := kernel(query, key, value, is_causal, scale)) is not None:
                 return own
@@ -95,14 +95,14 @@ def _fused(found: Tensor) -> Any:
     return node if hasattr(node, "_saved_attn_mask") else None
 
 
-FEW = 64
+FEW_KEYS = 64
 """From 9 to so many keys the fused call takes more time than products: up to twice as much, for 17."""
 
 
 def _few_keys(query: Tensor, key: Tensor) -> bool:
     if torch.compiler.is_compiling() or query.device.type != "cpu" or query.shape[-2] < 2:
         return False
-    return 8 < key.shape[-2] <= FEW and query.dtype in (torch.float32, torch.float64)
+    return 8 < key.shape[-2] <= FEW_KEYS and query.dtype in (torch.float32, torch.float64)
 
 
 def written_out(
@@ -336,7 +336,7 @@ class _Wrapped(torch.autograd.Function):
         return *results, None, None, None
 
 
-SHORT = 16
+SHORT_ROW = 16
 """PyTorch normalises a row of fewer elements one element after the other."""
 
 
@@ -353,7 +353,7 @@ def log_softmax(x: Tensor, dim: int) -> Tensor:
 def _short(x: Tensor, dim: int) -> bool:
     if torch.compiler.is_compiling() or x.device.type != "cpu" or x.dim() < 2:
         return False
-    return dim == -1 and x.shape[-1] < SHORT and x.numel() >= 1024
+    return dim == -1 and x.shape[-1] < SHORT_ROW and x.numel() >= 1024
 
 
 FUNCTIONAL = types.ModuleType(F.__name__, "`torch.nn.functional`, for emitted texts.")
@@ -361,7 +361,7 @@ FUNCTIONAL.__dict__.update(
     F.__dict__, scaled_dot_product_attention=attention, softmax=softmax, log_softmax=log_softmax
 )
 
-QUICK = {
+QUICK_CALLS = {
     "F": FUNCTIONAL,
     "wrapped": quickly_wrapped,
     "linears": quickly_linears,
@@ -370,6 +370,7 @@ QUICK = {
 """What runs in the place of what a text calls."""
 
 
+TensorMap = Mapping[str, Tensor]
 Function = Callable[..., dict[str, torch.Tensor]]
 Functions = Mapping[str, Callable[..., object]]
 
@@ -408,7 +409,9 @@ def compiled(text: str, functions: Functions) -> Function:
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
     space: dict[str, object] = {"torch": torch, "math": math, **functions}
     exec(compile(text, name, "exec"), space)
-    space.update(QUICK)  # in the place of the F that the text imports, and of what it brings along
+    space.update(
+        QUICK_CALLS
+    )  # in the place of the F that the text imports, and of what it brings along
     run = space["run"]
     assert callable(run)
     return run

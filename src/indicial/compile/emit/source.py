@@ -27,7 +27,7 @@ from indicial.compile.emit.printing import WIDTH, Line, Printer, Return, quoted
 from indicial.compile.emit.program import Emission, Writing
 from indicial.compile.emit.running import Source
 from indicial.compile.emit.values import Environment
-from indicial.compile.schedule.plan import Plan
+from indicial.compile.schedule.schedule import Plan
 from indicial.program.ir import Code, Index
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from indicial.compile.emit.nodes import ALL, NUMBER, Node, Scope
 from indicial.compile.emit.numbers import Variable, loose_names, number
-from indicial.compile.emit.operations import Item
+from indicial.compile.emit.operations import IndexItem
 from indicial.compile.emit.printing import Assign, Block, Line
 from indicial.compile.emit.reads import Array, Bounds, bounds_of, read
 from indicial.compile.emit.storage import (
@@ -28,7 +28,7 @@ from indicial.compile.emit.storage import (
     placed,
 )
 from indicial.compile.emit.values import Environment
-from indicial.compile.schedule.plan import Loop
+from indicial.compile.schedule.schedule import Loop
 from indicial.program.ir import Affine, Gather, Index, Statement
 from indicial.program.sizes import Size, Strided
 
@@ -292,7 +292,7 @@ class Steps:
         self.open_entries([store])
         axis = store.axes.index(walk.axis)
         array = definition.array
-        items: list[Item] = [ALL] * array.node.rank
+        items: list[IndexItem] = [ALL] * array.node.rank
         items[axis] = self.writing.graph.literal(0)
         node = self.torch.index(array.node, items)
         walk.singles[key] = tuple(b for n, b in enumerate(array.bounds) if n != axis)
@@ -330,7 +330,7 @@ class Steps:
             before = behind = 0
         for key in missing if bounds is not None else ():
             assert bounds is not None
-            node = self.found(store, walk, key, bounds)
+            node = self.outer_step(store, walk, key, bounds)
             if not self.apart(key, key, walk.singles):  # `h[3,j] = …` and h[T], of three steps
                 node = self.torch.graph.make(
                     ".get", self.tensors.now(walk), self.sizes.node(key), node,
@@ -343,7 +343,7 @@ class Steps:
         while walk.last + 1 in walk.singles:
             walk.last = walk.last + 1
 
-    def found(self, store: Store, walk: Walked, key: Size, bounds: tuple[Bounds, ...]) -> Node:
+    def outer_step(self, store: Store, walk: Walked, key: Size, bounds: tuple[Bounds, ...]) -> Node:
         """A step outside the loop: what statements outside say about it, or zeros."""
         axis = store.axes.index(walk.axis)
         reached = [

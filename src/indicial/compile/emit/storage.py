@@ -24,7 +24,7 @@ from indicial.compile.emit.nodes import ALL, INT, Node, Scope, Slice
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.reads import Array, Bounds
 from indicial.compile.emit.values import Environment, Value, aligned
-from indicial.compile.schedule.plan import Around, Loop, Plan
+from indicial.compile.schedule.schedule import Around, Loop, Plan
 from indicial.program.ir import Affine, Code, Index, Read, Statement
 from indicial.program.rewrite import with_reads
 from indicial.program.sizes import Size

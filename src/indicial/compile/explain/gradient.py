@@ -23,8 +23,7 @@ from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.elements import Elements
 from indicial.compile.passes.forms import renamed
 from indicial.compile.passes.new_tensors import barred, shifts
-from indicial.compile.schedule.plan import Loop, Step
-from indicial.compile.schedule.schedule import schedule
+from indicial.compile.schedule.schedule import Loop, Step, schedule
 from indicial.notation.parse import parse_text
 from indicial.program.explain.explain import heading
 from indicial.program.explain.latex import Part, escaped, latex_document

@@ -65,8 +65,7 @@ from indicial.compile.native.tile import faded
 from indicial.compile.native.tiles import tiling
 from indicial.compile.passes.forms import Distribution, Reduction
 from indicial.compile.pipeline import Planned, planned
-from indicial.compile.schedule.plan import Call, Loop, Plan, Step
-from indicial.compile.schedule.schedule import schedule
+from indicial.compile.schedule.schedule import Call, Loop, Plan, Step, schedule
 from indicial.program.explain.explain import heading
 from indicial.program.explain.page import WIDTH, Page, wrapped
 from indicial.program.ir import Affine, Code, Index, Read, Softmax, Statement

@@ -50,8 +50,7 @@ CLASSES = {
     " Join Part Quantity Read Reduce Select SizeValue Softmax Statement Statistic Tensor Test",
     "program.cost.conditions": "Constraint",
     "program.cost.dependence": "Edge",
-    "compile.schedule.schedule": "Need",
-    "compile.schedule.plan": "Loop Piece Plan Run",
+    "compile.schedule.schedule": "Loop Need Piece Plan Run",
     "compile.emit.dispatch": "Dispatch Taken",
     "compile.emit.doubling": "Alone Doubling Handed Linear",
     "compile.emit.running": "Source",
@@ -224,7 +223,7 @@ SOURCES = str(Path(__file__).parents[2])
 FOLDERS = ("notation", "program", "compile")
 """The sources that decide what is derived."""
 
-KEPT = 2000
+MOST_PLANS = 2000
 """How many files stay; those that were made first make room."""
 
 BEGUN = time.time()
@@ -235,7 +234,7 @@ DIGEST = hashlib.sha256().digest_size
 def stored(asked: tuple[object, ...], make: Callable[[], T]) -> T:
     """What `make` gives; read where an earlier process has kept it. `asked` is told apart by `repr`."""
     try:
-        path = directory() / _key(asked)
+        path = plans_folder() / _key(asked)
     except OSError:  # there is no place to keep anything
         return make()
     found: T | None = _read(path)
@@ -245,7 +244,7 @@ def stored(asked: tuple[object, ...], make: Callable[[], T]) -> T:
     return found
 
 
-def directory() -> Path:
+def plans_folder() -> Path:
     """Where it is kept: `~/.cache/indicial/plans`."""
     return private.folder("plans")
 
@@ -278,7 +277,7 @@ def _write(path: Path, value: object) -> None:
     with contextlib.suppress(OSError, TypeError, AttributeError):
         content = encoded(value).encode()
         private.written(path, hashlib.sha256(content).digest() + content)
-        private.trim(path.parent, KEPT)
+        private.trim(path.parent, MOST_PLANS)
 
 
 @functools.cache

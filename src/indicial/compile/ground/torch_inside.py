@@ -157,7 +157,7 @@ def adamw_(
 
 
 @functools.cache
-def library() -> ctypes.CDLL | None:
+def torch_library() -> ctypes.CDLL | None:
     """PyTorch's own library, which exports its matrix products and threads; None if it is elsewhere."""
     folder = Path(torch.__file__).parent / "lib"
     for name in ("libtorch_cpu.so", "libtorch_cpu.dylib"):
@@ -171,7 +171,7 @@ def library() -> ctypes.CDLL | None:
 
 def addresses(symbols: Sequence[str]) -> tuple[int | None, ...] | None:
     """Where these symbols of the library lie, or None if one of them is missing."""
-    found = library()
+    found = torch_library()
     if found is None:
         return None
     try:

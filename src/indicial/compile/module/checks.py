@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 import torch
 
-from indicial.compile.emit.running import followed
+from indicial.compile.emit.running import TensorMap, followed
 from indicial.compile.module.sizes import Sizes, resolve, with_indices
-from indicial.compile.schedule.plan import Loop, Plan, Run, Step
+from indicial.compile.schedule.schedule import Loop, Plan, Run, Step
 from indicial.notation.parse import canonical_name
 from indicial.program.ir import Affine, Code, Statement, Tensor
 from indicial.program.meaning.arrays import InterpretError
@@ -219,12 +219,11 @@ def length_tensor(
     return result.long()
 
 
-Values = Mapping[str, torch.Tensor]
 Order = tuple[int, ...]
 """When an element is computed: the number of the step, the value of its loop, the number in it, …"""
 
 
-def check_given(code: Code, values: Values) -> None:
+def check_given(code: Code, values: TensorMap) -> None:
     """Raises if an input, a parameter or a draw is not finite."""
     for name, value in values.items():
         bad = ~torch.isfinite(value.detach())
@@ -237,7 +236,12 @@ def check_given(code: Code, values: Values) -> None:
 
 
 def check_found(
-    code: Code, plan: Plan, values: Values, sizes: Mapping[str, int], ragged: Values, batched: bool
+    code: Code,
+    plan: Plan,
+    values: TensorMap,
+    sizes: Mapping[str, int],
+    ragged: TensorMap,
+    batched: bool,
 ) -> None:
     """Raises if what was computed is not finite: every defined tensor must be among the values."""
     finder = _Finder(code, values, sizes, ragged)
@@ -250,9 +254,9 @@ def check_found(
 @dataclass(frozen=True)
 class _Finder:
     code: Code
-    values: Values
+    values: TensorMap
     sizes: Mapping[str, int]
-    ragged: Values
+    ragged: TensorMap
 
     def walk(
         self, steps: tuple[Step, ...], before: Order, loops: tuple[Loop, ...]

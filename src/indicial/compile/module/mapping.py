@@ -26,7 +26,7 @@ from indicial.compile.module.sizes import resolve
 from indicial.program.ir import Code
 from indicial.program.messages import IndicialError
 
-Item = str | tuple[int, int]
+AxisPart = str | tuple[int, int]
 """A part of an axis: a letter, or (0, 3) for `0 of 3`."""
 
 LINE = re.compile(r"\s*(?P<name>\S+?)\s*(\[(?P<letters>[^\[\]]*)\])?\s*(<-|←)\s*(?P<right>.*?)\s*")
@@ -36,24 +36,24 @@ SLOT = re.compile(r"\{\s*([^\s{}+-]+)\s*([+-]\s*\d+)?\s*\}")
 
 
 @dataclass(frozen=True)
-class Term:
+class MappedTerm:
     """`- bias_ih_l0[(0 of 4,j)]`"""
 
     sign: int
     key: str
-    axes: tuple[tuple[Item, ...], ...]
+    axes: tuple[tuple[AxisPart, ...], ...]
 
     def filled(self, values: Mapping[str, int]) -> str:
         return SLOT.sub(lambda m: str(values[m[1]] + int((m[2] or "0").replace(" ", ""))), self.key)
 
 
 @dataclass(frozen=True)
-class Line:
+class MappedParameter:
     """One parameter, its letters, and the terms that it is the sum of."""
 
     name: str
     letters: tuple[str, ...]
-    terms: tuple[Term, ...]
+    terms: tuple[MappedTerm, ...]
     number: int
 
 
@@ -61,7 +61,7 @@ class Line:
 class WeightMap:
     """All lines of a mapping."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[MappedParameter, ...]
 
     @staticmethod
     def read(text: str | os.PathLike[str]) -> WeightMap:
@@ -100,8 +100,8 @@ class _Part:
 
     def __init__(
         self,
-        line: Line,
-        term: Term,
+        line: MappedParameter,
+        term: MappedTerm,
         ranges: Mapping[str, range],
         state: Mapping[str, torch.Tensor],
         used: set[str],
@@ -142,7 +142,7 @@ class _Part:
         )
         return values[place]
 
-    def extent(self, item: Item) -> int:
+    def extent(self, item: AxisPart) -> int:
         return len(self.ranges[item]) if isinstance(item, str) else item[1]
 
     def find(self, key: str) -> str:
@@ -156,7 +156,7 @@ class _Part:
         return ends[0]
 
 
-def _line(row: str, number: int) -> Line:
+def _line(row: str, number: int) -> MappedParameter:
     match = LINE.fullmatch(row)
     terms = tuple(_terms(match["right"])) if match is not None else ()
     if match is None or not terms:
@@ -164,28 +164,28 @@ def _line(row: str, number: int) -> Line:
             f"line {number} of the mapping is not `name[…] <- tensor[…]`: {row.strip()}"
         )
     letters = tuple(part.strip() for part in (match["letters"] or "").split(",") if part.strip())
-    return Line(match["name"], letters, terms, number)
+    return MappedParameter(match["name"], letters, terms, number)
 
 
-def _terms(text: str) -> Iterator[Term]:
+def _terms(text: str) -> Iterator[MappedTerm]:
     at = 0
     while at < len(text):
         match = TERM.match(text, at)
         if match is None:
             return
         axes = tuple(_axis(m[1] or m[2]) for m in AXIS.finditer(match["axes"] or ""))
-        yield Term(-1 if match["sign"] == "-" else 1, match["key"], axes)
+        yield MappedTerm(-1 if match["sign"] == "-" else 1, match["key"], axes)
         at = match.end()
 
 
-def _axis(text: str) -> tuple[Item, ...]:
+def _axis(text: str) -> tuple[AxisPart, ...]:
     return tuple(_item(part.strip()) for part in text.split(","))
 
 
-def _item(text: str) -> Item:
+def _item(text: str) -> AxisPart:
     match = re.fullmatch(r"(\d+)\s+of\s+(\d+)", text)
     return (int(match[1]), int(match[2])) if match is not None else text
 
 
-def _wrong(line: Line, text: str) -> IndicialError:
+def _wrong(line: MappedParameter, text: str) -> IndicialError:
     return IndicialError(f"line {line.number} of the mapping, {line.name}: {text}")

@@ -20,7 +20,7 @@ from indicial.compile.emit import running
 from indicial.compile.emit.running import Source
 from indicial.compile.ground.stored import key_of, stored
 from indicial.compile.native import toolchain
-from indicial.compile.schedule.plan import Call
+from indicial.compile.schedule.schedule import Call
 from indicial.program.ir import Code
 from indicial.program.meaning.differing import dependent
 from indicial.program.rewrite import tensors_read
@@ -29,9 +29,9 @@ Starter = Callable[..., None]
 
 
 def _attention(*given: Any) -> torch.Tensor | None:
-    from indicial.compile.native.by_hand import attention  # only for those who have some
+    from indicial.compile.native.by_hand import attend  # only for those who have some
 
-    return attention(*given)
+    return attend(*given)
 
 
 def _experts(*given: Any) -> torch.Tensor | None:

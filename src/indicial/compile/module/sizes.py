@@ -43,7 +43,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
 from indicial.compile.emit.nodes import identifier
-from indicial.compile.schedule.plan import Loop, Plan
+from indicial.compile.schedule.schedule import Loop, Plan
 from indicial.notation.parse import canonical_name
 from indicial.notation.signs import ASCII_LETTERS
 from indicial.notation.source import Span

@@ -43,8 +43,7 @@ from indicial.compile.native.writing.writer import KernelPlan, Within
 from indicial.compile.passes.new_tensors import derived_name, over
 from indicial.compile.passes.scan import Unsupported, varying
 from indicial.compile.schedule.fuse import fused
-from indicial.compile.schedule.plan import Loop, Plan, Run
-from indicial.compile.schedule.schedule import schedule
+from indicial.compile.schedule.schedule import Loop, Plan, Run, schedule
 from indicial.program.ir import Code, Read, Statement, Tensor, index_at
 from indicial.program.rewrite import tensors_read
 from indicial.program.sizes import Size

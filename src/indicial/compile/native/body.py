@@ -23,8 +23,7 @@ from dataclasses import dataclass, replace
 
 from indicial.compile.passes.forms import is_pointwise
 from indicial.compile.passes.scan import Unsupported
-from indicial.compile.schedule.plan import Loop, Run
-from indicial.compile.schedule.schedule import Need, needs
+from indicial.compile.schedule.schedule import Loop, Need, Run, needs
 from indicial.program import ir
 from indicial.program.cost.conditions import joined
 from indicial.program.moving import moved, specialised
@@ -229,20 +228,11 @@ def _walked(statement: ir.Statement, loop: Loop, inner: Loop | None = None) -> i
     name, place = found
     index = next(i for i in statement.indices if i.name == name)
     own = ir.Index(loop.variable, index.lower - place.offset, index.extent)
-    left = tuple(_moved(p, name, place) for p in statement.left)
-    for part in left:
-        if isinstance(part, ir.Affine) and (
-            len(part.terms) > 1 or any(f != 1 for _, f in part.terms)
-        ):
+    walked = specialised(statement, {name: place})
+    for part in walked.left:
+        if isinstance(part, ir.Affine) and sum(abs(factor) for _, factor in part.terms) > 1:
             raise Unsupported(f"{statement.target} has a sum of indices on its left side")
-    indices = tuple(own if i is index else i for i in statement.indices)
-    return replace(specialised(statement, {name: place}), left=left, indices=indices)
-
-
-def _moved(place: ir.Affine | ir.Flat, name: str, by: ir.Affine) -> ir.Affine | ir.Flat:
-    if isinstance(place, ir.Flat) or all(n != name for n, _ in place.terms):
-        return place
-    return ir.Affine(by.terms, place.offset + by.offset)
+    return replace(walked, indices=tuple(own if i is index else i for i in statement.indices))
 
 
 def _merged(statements: Sequence[ir.Statement]) -> list[ir.Statement]:

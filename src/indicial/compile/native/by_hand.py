@@ -1,6 +1,6 @@
 """Kernels that are written by hand: attention, and products of tall matrices.
 
-    attention(query, key, value, causal=True, scale=0.125)      (B, K, T, I), and its gradient
+    attend(query, key, value, causal=True, scale=0.125)      (B, K, T, I), and its gradient
 
 Weights of a block of rows at a time, by the products of all kernels. PyTorch's fused call takes 1.3 times as
 long for 128 keys, 1.9 times for 512, 1.4 times for 1,024. Where the kernel does not do it, None is given, and
@@ -53,7 +53,7 @@ def _suits(query: Tensor, key: Tensor, value: Tensor) -> bool:
     return bool(same and whole) and not plainly(*given) and toolchain.available()
 
 
-def attention(
+def attend(
     query: Tensor, key: Tensor, value: Tensor, causal: bool, scale: float | None
 ) -> Tensor | None:
     """What `F.scaled_dot_product_attention` gives, for tensors that suit."""

@@ -48,8 +48,16 @@ from indicial.compile.passes.normal import normal
 from indicial.compile.passes.scan import Scan, Unsupported, extract, varying
 from indicial.compile.passes.simplify import inlined, shared, split, with_factors, without_nothing
 from indicial.compile.schedule.fuse import is_foreign
-from indicial.compile.schedule.plan import Call, Loop, Piece, Plan, Run, Step
-from indicial.compile.schedule.schedule import ScheduleError, schedule
+from indicial.compile.schedule.schedule import (
+    Call,
+    Loop,
+    Piece,
+    Plan,
+    Run,
+    ScheduleError,
+    Step,
+    schedule,
+)
 from indicial.program import ir
 from indicial.program.rewrite import reached, read_besides, tensors_read
 from indicial.program.verify import verified

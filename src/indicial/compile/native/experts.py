@@ -11,26 +11,23 @@ to the weights of each choice, is computed where it is to lie.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from indicial.compile.emit.doubling import Alone
 from indicial.compile.emit.running import again, plainly
 from indicial.compile.ground.stored import stored
 from indicial.compile.native import toolchain
-from indicial.compile.native.projections import Outer, Values
+from indicial.compile.native.projections import Values
 from indicial.compile.native.recurrence import Recurrence
-from indicial.compile.native.routine import REALS, Kernel, Native, Routine, row
-from indicial.compile.native.shared import CallStruct
+from indicial.compile.native.routine import REALS, Routine
 from indicial.compile.passes.scan import Unsupported
 from indicial.compile.schedule.schedule import ScheduleError
-
-Tensor = torch.Tensor
 
 LEAST = 48
 """So many rows of a choice are worth the packing of its weights."""
@@ -169,53 +166,5 @@ def _runs(
     routine: Routine, call: _Call, parts: Sequence[Values], slots: Sequence[Values]
 ) -> Iterator[Values]:
     """A routine for one choice after the other; `slots` is where its results are to lie."""
-    sizes = call.sizes
-    again: dict[int, Repeated] = {}
     for choice in call.chosen:
-        known, into = {**parts[choice]}, slots[choice]
-        for number, part in enumerate(routine.parts):
-            if isinstance(part, Native) and not part.groups:
-                if number not in again:
-                    again[number] = Repeated(part.called(known, sizes, {}, routine.fixed)[0], sizes)
-                known |= again[number](known, into, call.counts[choice])
-            elif isinstance(part, Outer) and part.is_plain and part.target in into:
-                left, right = known[part.left].flatten(1), known[part.right].flatten(1)
-                out = into[part.target]
-                torch.mm(left.t(), right, out=out.view(left.shape[1], right.shape[1]))
-                known[part.target] = out
-            else:
-                known |= routine.run_part(part, known, sizes, {})
-        found = {name: known[routine.copies.get(name, name)] for name in routine.want}
-        for name, memory in into.items():
-            if found[name] is not memory:
-                memory.copy_(found[name].view_as(memory))
-        yield found
-
-
-class Repeated:
-    """A kernel that is called with tensors of the same rows, again and again."""
-
-    def __init__(self, kernel: Kernel, sizes: Mapping[str, int]) -> None:
-        self.kernel, self.sizes = kernel, {**kernel.fixed, **sizes}
-        self.call: CallStruct | None = None
-
-    def __call__(self, known: Values, into: Values, members: int) -> Values:
-        """What the kernel keeps: in the memory that there is for it, or in its own."""
-        kernel = self.kernel
-        every = [known[name] for name in kernel.arguments]
-        kept = {
-            name: into[name] if name in into
-            else every[0].new_empty(kernel.extents(name, members, self.sizes))
-            for name in kernel.kept
-        }  # fmt: skip
-        for name in kernel.partial:
-            kept[name].zero_()
-        every += kept.values()
-        if self.call is None:
-            self.call = kernel.call(every, [row(t) for t in every], self.sizes, members)
-            self.memory = ctypes.cast(self.call.tensors, ctypes.POINTER(ctypes.c_void_p))
-        self.call.members = members
-        for number, tensor in enumerate(every):
-            self.memory[number] = tensor.data_ptr()
-        kernel.library.run(ctypes.byref(self.call))
-        return kept
+        yield routine.run(parts[choice], call.sizes, {}, slots[choice])

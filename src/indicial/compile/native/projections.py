@@ -25,7 +25,7 @@ import torch
 
 from indicial.compile.native.by_hand import outer_product
 from indicial.compile.passes.algebra import ONE
-from indicial.compile.passes.forms import Product, form, own
+from indicial.compile.passes.forms import Product, element_of, form
 from indicial.program.ir import Affine, Apply, Axis, Code, Index, Read, Statement, index_at
 from indicial.program.sizes import Size
 
@@ -111,7 +111,7 @@ def weighted(code: Code, statement: Statement, same: Collection[str]) -> Weighte
     if len(weights) != 1 or len(operands) != 1:
         return None
     ranges = {i.name: i.range for i in (*statement.indices, *found.indices)}
-    left = _letters(code, own(statement), ranges)
+    left = _letters(code, element_of(statement), ranges)
     in_operand = _letters(code, operands[0], ranges)
     in_weight = _letters(code, weights[0], ranges)
     if left is None or in_operand is None or in_weight is None:
@@ -228,8 +228,15 @@ class Outer:
         """Whether both factors are taken at the same steps, all of them."""
         return self.apart == 0 and not self.before and not self.behind and self.steps[0] == Size()
 
-    def run(self, known: Values, sizes: Mapping[str, int]) -> Values:
+    def run(
+        self, known: Values, sizes: Mapping[str, int], into: torch.Tensor | None = None
+    ) -> Values:
+        """The product, in the memory that there is for it if both factors are taken at all steps."""
         a, c = known[self.left], known[self.right]
+        if into is not None and self.is_plain:
+            left, right = a.flatten(0, 1).flatten(1), c.flatten(0, 1).flatten(1)
+            outer_product(left, right, into.view(left.shape[1], right.shape[1]))
+            return {self.target: into}
         first, last = (s.value(sizes) for s in self.steps)
         if self.before or self.behind:
             times = a.shape[2 + self.before : 2 + self.before + self.behind].numel()

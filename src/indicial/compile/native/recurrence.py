@@ -229,7 +229,7 @@ def registered(key: str) -> Recurrence:
     return _known[key]
 
 
-Tensors = Sequence[Tensor]
+TensorList = Sequence[Tensor]
 
 # Written out: not all versions of PyTorch read them off `list[torch.Tensor]`.
 SCAN = "(Tensor[] arguments, Tensor[] lengths, SymInt[] sizes, str ragged, str key) -> Tensor[]"
@@ -240,7 +240,7 @@ SCAN_GRADIENT = (
 
 
 def run(
-    recurrence: Recurrence, arguments: Tensors, sizes: Sequence[int], lengths: Values
+    recurrence: Recurrence, arguments: TensorList, sizes: Sequence[int], lengths: Values
 ) -> list[Tensor]:
     """The outputs of a recurrence: by its kernels on the processor, else by PyTorch."""
     by_name = dict(zip(recurrence.sizes, sizes, strict=True))
@@ -249,7 +249,7 @@ def run(
 
 
 def _run_members(
-    recurrence: Recurrence, arguments: Tensors, sizes: dict[str, int], lengths: Values
+    recurrence: Recurrence, arguments: TensorList, sizes: dict[str, int], lengths: Values
 ) -> list[Tensor]:
     if all(map(_suits, arguments)) and not followed(*arguments) and not empty_sizes(sizes):
         return scan(recurrence, arguments, sizes, lengths)
@@ -267,7 +267,7 @@ def _suits(tensor: Tensor) -> bool:
 
 
 def scan(
-    recurrence: Recurrence, arguments: Tensors, sizes: dict[str, int], lengths: Values
+    recurrence: Recurrence, arguments: TensorList, sizes: dict[str, int], lengths: Values
 ) -> list[Tensor]:
     """The outputs of a recurrence, differentiable."""
     names = recurrence.sizes
@@ -286,7 +286,7 @@ def scan(
     return list(found[: len(recurrence.outputs)])
 
 
-def _seen_through(arguments: Tensors) -> bool:
+def _seen_through(arguments: TensorList) -> bool:
     """Whether somebody watches operators: a tracer, a mode, a tensor of another kind."""
     if torch.compiler.is_compiling() or watched():
         return True
@@ -306,28 +306,28 @@ class _Call:
     def by_name(self) -> dict[str, int]:
         return dict(zip(self.recurrence.sizes, self.sizes, strict=True))
 
-    def lengths(self, given: Tensors) -> Values:
+    def lengths(self, given: TensorList) -> Values:
         return dict(zip(_chosen(self.recurrence.sizes, self.ragged), given, strict=True))
 
-    def run(self, arguments: Tensors, lengths: Tensors) -> list[Tensor]:
+    def run(self, arguments: TensorList, lengths: TensorList) -> list[Tensor]:
         """What the forward routine keeps."""
         own = self.recurrence
         known = dict(zip(own.arguments, arguments, strict=True))
         found = own.forward.run(known, self.by_name, self.lengths(lengths))
         return _apart([found[name] for name in own.kept], arguments)
 
-    def expect_gradient(self, arguments: Tensors, needs: Sequence[bool]) -> None:
+    def expect_gradient(self, arguments: TensorList, needs: Sequence[bool]) -> None:
         needed = [n for n, need in enumerate(needs[: len(arguments)]) if need]
         ends = frozenset(_chosen(self.recurrence.sizes, self.ragged))
         self.recurrence.expect(arguments[0].dtype, self.by_name, ends, needed)
 
     def run_back(
         self,
-        arguments: Tensors,
-        kept: Tensors,
-        gradients: Tensors,
+        arguments: TensorList,
+        kept: TensorList,
+        gradients: TensorList,
         needed: str,
-        lengths: Tensors,
+        lengths: TensorList,
         plainly: bool = False,
     ) -> list[Tensor]:
         """The adjoints of some arguments; `plainly` by PyTorch, which can differentiate them."""
@@ -342,7 +342,7 @@ class _Call:
 
     def slopes(
         self,
-        saved: Tensors,
+        saved: TensorList,
         needs: Sequence[bool],
         gradients: Sequence[Tensor | None],
         run_back: Callable[..., list[Tensor]],
@@ -385,12 +385,12 @@ class _Directly(torch.autograd.Function):
         return (None, None, *own, *(None for _ in needs[ctx.count :]))
 
 
-def _seen_behind(gradients: Tensors) -> bool:
+def _seen_behind(gradients: TensorList) -> bool:
     """Whether a gradient is itself looked at: to be differentiated, or many of them at once."""
     return torch.is_grad_enabled() or followed(*gradients)
 
 
-def _apart(found: Tensors, given: Tensors) -> list[Tensor]:
+def _apart(found: TensorList, given: TensorList) -> list[Tensor]:
     """An operator's results must not share memory with each other or with its arguments."""
     taken = {tensor.untyped_storage().data_ptr() for tensor in given}
     result = []
@@ -408,14 +408,14 @@ def _chosen(names: Sequence[str], which: str) -> tuple[str, ...]:
 
 @torch.library.custom_op("indicial::scan", mutates_args=(), schema=SCAN)
 def _scan(
-    arguments: Tensors, lengths: Tensors, sizes: Sequence[int], ragged: str, key: str
+    arguments: TensorList, lengths: TensorList, sizes: Sequence[int], ragged: str, key: str
 ) -> list[Tensor]:
     return _Call(registered(key), sizes, ragged).run(arguments, lengths)
 
 
 @_scan.register_fake
 def _(
-    arguments: Tensors, lengths: Tensors, sizes: Sequence[int], ragged: str, key: str
+    arguments: TensorList, lengths: TensorList, sizes: Sequence[int], ragged: str, key: str
 ) -> list[Tensor]:
     own = registered(key)
     by_name, members = _Call(own, sizes, ragged).by_name, own.members(arguments)
@@ -427,10 +427,10 @@ def _(
 
 @torch.library.custom_op("indicial::scan_gradient", mutates_args=(), schema=SCAN_GRADIENT)
 def _scan_gradient(
-    arguments: Tensors,
-    kept: Tensors,
-    gradients: Tensors,
-    lengths: Tensors,
+    arguments: TensorList,
+    kept: TensorList,
+    gradients: TensorList,
+    lengths: TensorList,
     sizes: Sequence[int],
     ragged: str,
     needed: str,
@@ -441,7 +441,7 @@ def _scan_gradient(
 
 
 @_scan_gradient.register_fake
-def _(arguments: Tensors, *given: Any) -> list[Tensor]:
+def _(arguments: TensorList, *given: Any) -> list[Tensor]:
     *_, needed, _ = given
     return [torch.empty_like(arguments[int(n)]) for n in needed.split(",") if n]
 

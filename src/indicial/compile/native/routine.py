@@ -33,7 +33,7 @@ from indicial.compile.native import by_hand, shared, toolchain
 from indicial.compile.native.by_hand import REALS as REALS
 from indicial.compile.native.projections import Gathered, Outer, Outers, Projection, Values
 from indicial.compile.native.shared import CallStruct
-from indicial.compile.schedule.plan import Loop
+from indicial.compile.schedule.schedule import Loop
 from indicial.program.ir import Code
 from indicial.program.sizes import Size
 
@@ -203,8 +203,14 @@ class Built:
     kernels: dict[object, Kernel]
 
     def run(
-        self, known: Values, sizes: Mapping[str, int], lengths: Values, fixed: Collection[str]
+        self,
+        known: Values,
+        sizes: Mapping[str, int],
+        lengths: Values,
+        fixed: Collection[str],
+        into: Values,
     ) -> Values:
+        """What it computes; `into` has memory for some of it."""
         raise NotImplementedError
 
     def kernel(
@@ -259,11 +265,16 @@ class Native(Built):
         return self.packed.value[1]
 
     def run(
-        self, known: Values, sizes: Mapping[str, int], lengths: Values, fixed: Collection[str]
+        self,
+        known: Values,
+        sizes: Mapping[str, int],
+        lengths: Values,
+        fixed: Collection[str],
+        into: Values,
     ) -> Values:
         kernel, some, members = self.called(known, sizes, lengths, fixed)
         wide, views = self.side_by_side(some, members, sizes, lengths)
-        return {**kernel(known, sizes, members, lengths, views), **wide}
+        return {**kernel(known, sizes, members, lengths, {**into, **views}), **wide}
 
     def side_by_side(
         self, like: torch.Tensor, members: int, sizes: Mapping[str, int], ragged: Collection[str]
@@ -318,7 +329,12 @@ class Tiled(Built):
     kernels: dict[object, Kernel] = field(default_factory=dict)
 
     def run(
-        self, known: Values, sizes: Mapping[str, int], lengths: Values, fixed: Collection[str]
+        self,
+        known: Values,
+        sizes: Mapping[str, int],
+        lengths: Values,
+        fixed: Collection[str],
+        into: Values,
     ) -> Values:
         kernel, some, members = self.called(known, sizes, lengths, fixed)
         threads = torch.get_num_threads()
@@ -395,19 +411,27 @@ class Routine:
                 if isinstance(part, Built):
                     part.kernel(dtype, sizes, ragged, self.fixed).start()
 
-    def run(self, given: Values, sizes: Mapping[str, int], lengths: Values) -> Values:
-        known = dict(given)
+    def run(
+        self,
+        given: Values,
+        sizes: Mapping[str, int],
+        lengths: Values,
+        into: Values | None = None,
+    ) -> Values:
+        """The wanted tensors; `into` has memory in which some of them are to lie."""
+        known, into = dict(given), into or {}
         inside = self.inside if self.inside is not None and self.inside.suits(given) else self
         for part in inside.parts:
-            known |= self.run_part(part, known, sizes, lengths)
-        return {name: known[self.copies.get(name, name)] for name in self.want}
-
-    def run_part(
-        self, part: Part, known: Values, sizes: Mapping[str, int], lengths: Values
-    ) -> Values:
-        """What a part computes."""
-        if isinstance(part, Built):
-            return part.run(known, sizes, lengths, self.fixed)
-        return (
-            part.run(known, sizes, lengths) if isinstance(part, Stretch) else part.run(known, sizes)
-        )
+            if isinstance(part, Built):
+                known |= part.run(known, sizes, lengths, self.fixed, into)
+            elif isinstance(part, Stretch):
+                known |= part.run(known, sizes, lengths)
+            elif isinstance(part, Outer):
+                known |= part.run(known, sizes, into.get(part.target))
+            else:
+                known |= part.run(known, sizes)
+        found = {name: known[self.copies.get(name, name)] for name in self.want}
+        for name, memory in into.items():
+            if found[name].data_ptr() != memory.data_ptr():
+                memory.copy_(found[name].view_as(memory))
+        return found

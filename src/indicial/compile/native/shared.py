@@ -10,7 +10,7 @@ Matrix products in C whose right operand is packed once and used in every step.
 `team.h`, whose functions are compiled once for all kernels. Included, products with any
 number of rows take the compiler 0.8 s, those with a constant number (`product(…, 16, n, k, 0)`)
 0.3 s; handed over, nothing, and a call costs no more. They are compiled with few optimizations
-(`toolchain.QUICK`), in 0.45 s: their vectors, blocks and unrolled loops are written out, and what
+(`toolchain.QUICK_FLAGS`), in 0.45 s: their vectors, blocks and unrolled loops are written out, and what
 comes out is as fast, and the same bit for bit.
 
 **Which product where.** In a loop, these: from 1 to 64 rows they are as fast as MKL called from C or
@@ -129,7 +129,7 @@ class CallStruct(ctypes.Structure):
     ) -> CallStruct:
         """A call with some numbers: sizes, where lengths and tensors are, how far apart rows are."""
         products = find_products(real)
-        kinds = ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64
+        kinds: tuple[Any, ...] = (ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
         given = zip(kinds, (sizes, lengths, tensors, rows), strict=True)
         arrays = [(kind * (len(numbers) + 1))(*numbers) for kind, numbers in given]
         pool = ctypes.addressof(threads) if threads is not None else None

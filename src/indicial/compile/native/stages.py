@@ -22,8 +22,9 @@ from dataclasses import dataclass, replace
 from indicial.compile.native.body import Body
 from indicial.compile.passes.forms import Distribution, Form, Pointwise, Product, Reduction, form
 from indicial.compile.passes.scan import Unsupported
-from indicial.compile.schedule.plan import Loop
+from indicial.compile.schedule.schedule import Loop
 from indicial.program.ir import Affine, Apply, Expression, Index, Read, Statement, index_at
+from indicial.program.moving import canonical, moved_affine
 from indicial.program.rewrite import tensors_read
 from indicial.program.sizes import Size
 
@@ -197,13 +198,8 @@ def one_product_each(
 
 def _key(term: Term) -> object:
     """An operand without the names of its indices."""
-    names = {index.name: f"k{number}" for number, index in enumerate((*term.rows, *term.summed))}
-    places = tuple(
-        (tuple((names.get(n, n), f) for n, f in p.terms), p.offset)
-        for p in term.operand.places
-        if isinstance(p, Affine)
-    )
-    return term.operand.tensor, places, len(term.rows)
+    order = [index.name for index in (*term.rows, *term.summed)]
+    return canonical(term.operand, order), len(term.rows)
 
 
 @dataclass(frozen=True)
@@ -362,9 +358,6 @@ def _aligned(body: Body, statement: Statement, group: Sequence[Statement]) -> bo
 
 def _renamed_left(body: Body, statement: Statement, own: Sequence[str]) -> tuple[Affine, ...]:
     """The left side of a statement with other names for its indices."""
-    names = dict(zip((i.name for i in body.inner_indices(statement)), own, strict=True))
-    return tuple(
-        Affine(tuple((names.get(n, n), f) for n, f in p.terms), p.offset)
-        for p in statement.left
-        if isinstance(p, Affine)
-    )
+    pairs = zip((i.name for i in body.inner_indices(statement)), own, strict=True)
+    names = {name: Affine.of(other) for name, other in pairs}
+    return tuple(moved_affine(p, names) for p in statement.left if isinstance(p, Affine))

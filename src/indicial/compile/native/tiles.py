@@ -20,7 +20,7 @@ from indicial.compile.passes.algebra import ONE, flat, times
 from indicial.compile.passes.forms import Pointwise, Product, form
 from indicial.compile.passes.scan import Unsupported
 from indicial.compile.passes.simplify import is_function
-from indicial.compile.schedule.plan import Loop, Plan
+from indicial.compile.schedule.schedule import Loop, Plan
 from indicial.program import ir
 from indicial.program.moving import moved
 from indicial.program.rewrite import reached, tensors_read, with_reads

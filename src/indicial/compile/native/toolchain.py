@@ -26,7 +26,7 @@ them does not see nan. What is passed lets loops vectorise all the same: no errn
 
 **Compiled kernels stay on disk**, found by what they were made from.
 
-    library(key, build)  →  ~/.cache/indicial/native/3f…c0/91…ab.so
+    library_file(key, build)  →  ~/.cache/indicial/native/3f…c0/91…ab.so
 
 `key` stands for everything that decides what the compiler makes (`_key`). The folder is
 named by the key, the file in it by the SHA-256 of its own content. So one rename
@@ -74,7 +74,7 @@ FLAGS = (
     "-fno-stack-protector",
     "-Werror=implicit-function-declaration",
 )
-QUICK = (
+QUICK_FLAGS = (
     "-O1",
     "-fexpensive-optimizations",
     "-ftree-loop-vectorize",
@@ -112,7 +112,7 @@ class Compiler:
         """The one for texts that write out their vectors, which gain nothing from more."""
         if "__clang__" in self.identity:
             return self
-        flags = [flag for own in self.flags for flag in (QUICK if own == "-O2" else (own,))]
+        flags = [flag for own in self.flags for flag in (QUICK_FLAGS if own == "-O2" else (own,))]
         return replace(self, flags=tuple(flags))
 
     def compile(self, source: str, output: Path) -> None:
@@ -140,7 +140,7 @@ def find_compiler() -> Compiler:
     if os.environ.get("INDICIAL_NATIVE", "") == "0":
         raise NativeError("native kernels are switched off by INDICIAL_NATIVE=0")
     try:
-        directory()
+        kernels_folder()
     except OSError as error:
         raise NativeError(f"there is no folder for kernels: {error}") from error
     chosen = os.environ.get("CC", "").strip()
@@ -297,31 +297,31 @@ def _load(compiler: Compiler, text: str, key: str) -> ctypes.CDLL:
         compiler.compile(text, output)
 
     try:
-        return ctypes.CDLL(str(library(key, build)))
+        return ctypes.CDLL(str(library_file(key, build)))
     except OSError:  # the cache may lie on a file system that nothing is run from
-        path = library(key, build, private.temporary())
+        path = library_file(key, build, private.temporary())
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:
         raise NativeError(f"a compiled kernel does not load: {error}") from error
 
 
-KEPT = 2000
+MOST_KERNELS = 2000
 """How many kernels stay; those that were not used for longest make room."""
 
 
-def directory() -> Path:
+def kernels_folder() -> Path:
     """Where kernels are kept: `~/.cache/indicial/native`, or a folder of this process."""
     return private.folder("native")
 
 
-def library(key: str, build: Callable[[Path], None], root: Path | None = None) -> Path:
+def library_file(key: str, build: Callable[[Path], None], root: Path | None = None) -> Path:
     """The file for `key`; `build(path)` makes it where it is missing or damaged.
 
-    `root` is where to look and store, `directory()` unless given. An exception of `build` passes
+    `root` is where to look and store, `kernels_folder()` unless given. An exception of `build` passes
     through, and nothing is stored.
     """
-    root = root or directory()
+    root = root or kernels_folder()
     try:
         folder = root / key
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -355,7 +355,7 @@ def _store(folder: Path, build: Callable[[Path], None]) -> Path:
         building.replace(path)
     finally:
         building.unlink(missing_ok=True)
-    private.trim(folder.parent, KEPT)
+    private.trim(folder.parent, MOST_KERNELS)
     return path
 
 

@@ -42,9 +42,9 @@ from indicial.compile.passes.forms import (
     Product,
     Reach,
     Reduction,
+    element_of,
     final,
     other_factors,
-    own,
     pointwise_flows,
     product_flows,
     renamed,
@@ -247,9 +247,11 @@ class _Builder:
         if form.operator == "prod":
             return other_factors(form)
         if form.operator == "lse":
-            total = self.total(statement, form, power_of(form.read, own(statement)))
-            return weight(form.read, own(statement), total)
-        first = compare(form.read, "=", own(statement))  # 1 where it is the largest, or smallest
+            total = self.total(statement, form, power_of(form.read, element_of(statement)))
+            return weight(form.read, element_of(statement), total)
+        first = compare(
+            form.read, "=", element_of(statement)
+        )  # 1 where it is the largest, or smallest
         return ir.Apply("/", (first, self.total(statement, form, first)))
 
     def total(self, statement: ir.Statement, form: Reduction, body: ir.Expression) -> ir.Read:
@@ -296,7 +298,7 @@ class _Builder:
             name = self.names.part(self.bars[statement.target])
             return self.define(name, statement, body, statement.indices)
 
-        powers = [new(power_of(term, own(statement))) for term in terms]
+        powers = [new(power_of(term, element_of(statement))) for term in terms]
         share = new(quotient(incoming, plus(*powers)))
         for term, power in zip(terms, powers, strict=True):
             asked = None if is_constant(incoming) else compare(incoming, "≠", ZERO)
@@ -309,7 +311,7 @@ class _Builder:
 
     def softmax(self, statement: ir.Statement, form: Distribution) -> Iterator[Flow]:
         """To the scores: `P (P̄ - Σ P̄ P)`, and from logarithms of P what needs no division."""
-        probability = own(statement)
+        probability = element_of(statement)
         names = {index.name for index in form.indices}
         if statement.target in self.bars:
             incoming = self.incoming(statement)
@@ -338,10 +340,10 @@ class _Builder:
         if every is None:
             return ZERO
         if one is not None and not one.summed and not every.summed and one.value == every.value:
-            share = minus(times(_indicator(every), own(statement)), _indicator(one))
+            share = minus(times(_indicator(every), element_of(statement)), _indicator(one))
             return times(negative(one.value), share)
         found = ZERO if one is None else one.expression
-        return minus(found, times(own(statement), every.expression))
+        return minus(found, times(element_of(statement), every.expression))
 
     def exists(self, flow: Flow, others: Collection[int]) -> Iterator[ir.Expression]:
         """That a read finds an element, at the places that are not among the others."""

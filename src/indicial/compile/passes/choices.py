@@ -17,11 +17,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from indicial.compile.passes.algebra import ONE, ZERO, both, compare, times
+from indicial.compile.passes.algebra import ONE, ZERO, both, compare, factors_of, times
 from indicial.compile.passes.new_tensors import derived_name, indices_of, laid_out
 from indicial.compile.passes.scan import Rows, Unsupported, rowwise, varying
-from indicial.compile.passes.taking_apart import factors_of
-from indicial.compile.schedule.plan import Plan, Run
+from indicial.compile.schedule.schedule import Plan, Run
 from indicial.program import ir
 from indicial.program.cost.conditions import conjuncts
 from indicial.program.moving import Unmovable, definition, moved

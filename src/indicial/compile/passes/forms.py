@@ -170,7 +170,7 @@ class Influence:
     logarithm: bool
 
 
-def own(statement: ir.Statement) -> ir.Read:
+def element_of(statement: ir.Statement) -> ir.Read:
     """The element that a statement defines, as a read."""
     return ir.Read(statement.target, statement.left)
 
@@ -197,7 +197,7 @@ def pointwise_flows(
     statement: ir.Statement, body: ir.Expression, incoming: ir.Expression, softmaxes: frozenset[str]
 ) -> Iterator[Flow]:
     """`incoming` is the adjoint of the element that the statement defines, here and below."""
-    for atom, slope in _slopes(body, own(statement), softmaxes):
+    for atom, slope in _slopes(body, element_of(statement), softmaxes):
         scale, rest = scaled(slope)
         tests = [f for f in flat("*", (rest,)) if _of_indices(f)]
         rest = times(*(f for f in flat("*", (rest,)) if f not in tests))

@@ -22,8 +22,7 @@ from functools import partial
 
 from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.schedule.fuse import is_foreign
-from indicial.compile.schedule.plan import Loop, Plan, Run, Step
-from indicial.compile.schedule.schedule import schedule
+from indicial.compile.schedule.schedule import Loop, Plan, Run, Step, schedule
 from indicial.program import ir
 from indicial.program.cost.conditions import add
 from indicial.program.moving import specialised

@@ -7,17 +7,43 @@ R^{(2)}[t,j] = sum{I}(W[j,I] * R^{(1)}[t,I])
 R[t,j]       = tanh(R^{(2)}[t,j] + -B[j])
 
 The meaning is kept: `interpret` gives the same before and after, up to rounding. Parts that are
-the same become one tensor. A join becomes one statement for each part. See `forms` for what a
-statement can be.
+the same become one tensor. See `forms` for what a statement can be.
+
+A statement with a join as one statement for each part.
+
+z[t,C] = join{C}({I} a[t,I]; {J} b[t,J])   →   z[t,I] = a[t,I]
+                                               z[t,J+I] = b[t,J]
+
+Within a recurrence, conditions go along with what is taken out from under them.
+
+A[t,r]       = softmax{r where r < t}(sum{J}(c[t-1,J] * c[r,J]))
+
+A^{(1)}[t,r] = sum{J where r < t}(c[t-1,J] * c[r,J])      without it, c would be needed ahead of itself
+A[t,r]       = softmax{r where r < t}(A^{(1)}[t,r])
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import reduce
+from functools import cached_property, reduce
 
-from indicial.compile.passes.algebra import ONE, is_total, plus, quotient, signed, times
+from indicial.compile.passes.algebra import (
+    ONE,
+    alone_in,
+    both,
+    contracts,
+    factors_of,
+    first_contraction,
+    is_total,
+    otherwise_zero,
+    plus,
+    quotient,
+    signed,
+    times,
+    varying_together,
+)
 from indicial.compile.passes.new_tensors import (
     Names,
     free_in,
@@ -27,19 +53,16 @@ from indicial.compile.passes.new_tensors import (
     up_to_names,
     within,
 )
-from indicial.compile.passes.taking_apart import (
-    Limits,
-    alone_in,
-    contracts,
-    factors_of,
-    first_contraction,
-    length,
-    parts,
-    varying_together,
-)
+from indicial.compile.schedule.schedule import Loop, ScheduleError, schedule
 from indicial.program import ir
-from indicial.program.moving import moved_affine
-from indicial.program.rewrite import Scope, free_indices, is_constant, size_indices
+from indicial.program.moving import moved, moved_affine, specialised
+from indicial.program.rewrite import (
+    Scope,
+    free_in_place,
+    free_indices,
+    is_constant,
+    size_indices,
+)
 from indicial.program.sizes import Size
 
 
@@ -316,3 +339,100 @@ def _scaled(spread: ir.Expression) -> ir.Expression | None:
     if len(sums) != 1 or len(scale) + 1 < len(factors) or not all(map(is_constant, scale)):
         return None
     return times(*scale, *sums)
+
+
+def length(join: ir.Join) -> Size:
+    """How many elements all parts have together."""
+    return sum((part.index.extent for part in join.parts), Size())
+
+
+def parts(statement: ir.Statement) -> Iterator[ir.Statement]:
+    """The statements for the parts; the statement itself if it is no join along its left side."""
+    join = statement.body
+    if not isinstance(join, ir.Join) or not _splits(statement, join):
+        yield statement
+        return
+    ((name, _),) = join.place.terms
+    others = {index.name for index in statement.indices} - {name}
+    start = Size()
+    for part in join.parts:
+        index = part.index
+        while index.name in others:
+            index = replace(index, name=index.name + "'")
+        body = moved(part.body, {part.index.name: ir.Affine.of(index)})
+        places = {name: ir.Affine(((index.name, 1),), start - index.lower)}
+        yield replace(
+            specialised(replace(statement, body=body), places),
+            indices=tuple(index if i.name == name else i for i in statement.indices),
+        )
+        start = start + index.extent
+
+
+def _splits(statement: ir.Statement, join: ir.Join) -> bool:
+    """Whether the join runs along an index on the left, over all of its parts."""
+    shift = join.place.shift
+    if shift is None or shift[1]:
+        return False
+    whole = ir.Index(shift[0], Size(), length(join))
+    return whole in statement.indices and any(
+        isinstance(p, ir.Affine) and p.terms == ((shift[0], 1),) for p in statement.left
+    )
+
+
+class Limits:
+    """The conditions that hold at a point of an expression."""
+
+    def __init__(self, code: ir.Code) -> None:
+        self.code = code
+        self.conditions: tuple[ir.Expression, ...] = ()
+
+    @contextmanager
+    def under(self, condition: ir.Expression | None, indices: Sequence[ir.Index]) -> Iterator[None]:
+        """Inside a reduction over some indices, where a condition holds."""
+        before = self.conditions
+        bound = {index.name for index in indices}
+        kept = [c for c in before if not free_indices(c) & bound]
+        self.conditions = (*kept, condition) if condition is not None else tuple(kept)
+        yield
+        self.conditions = before
+
+    def limited(
+        self, body: ir.Expression, target: str, indices: Collection[ir.Index]
+    ) -> ir.Expression:
+        """A body that is taken out of a statement, with the conditions that say what it may read."""
+        names = {index.name for index in indices}
+        known = [c for c in self.conditions if free_indices(c) <= names]
+        steps = self._steps_read(body, target) if known else set()
+        return _where(both(*(c for c in known if free_indices(c) & steps)), body)
+
+    def _steps_read(self, body: ir.Expression, target: str) -> set[str]:
+        """The indices that say which steps of its own recurrence a body reads."""
+        return {
+            name
+            for loop in self._loops
+            if target in loop.axes
+            for node in body.every(ir.Read)
+            if node.tensor in loop.axes
+            for name in free_in_place(node.places[loop.axes[node.tensor]])
+        }
+
+    @cached_property
+    def _loops(self) -> list[Loop]:
+        try:
+            return list(schedule(self.code).loops())
+        except ScheduleError:
+            return []
+
+
+def _where(condition: ir.Expression | None, body: ir.Expression) -> ir.Expression:
+    if condition is None:
+        return body
+    match body:
+        case ir.Reduce():
+            return replace(body, condition=both(condition, body.condition))
+        case ir.Apply("*" | "neg", (*others, ir.Reduce() as core)):
+            return replace(body, arguments=(*others, _where(condition, core)))
+        case ir.Softmax() | ir.Join():
+            return body
+        case _:
+            return otherwise_zero(condition, body)

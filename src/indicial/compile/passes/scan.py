@@ -21,8 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from indicial.compile.passes.new_tensors import derived_name, over
-from indicial.compile.schedule.plan import Call, Loop, Piece
-from indicial.compile.schedule.schedule import needs
+from indicial.compile.schedule.schedule import Call, Loop, Piece, needs
 from indicial.program import ir
 from indicial.program.meaning.differing import dependent
 from indicial.program.moving import moved, specialised

@@ -46,7 +46,7 @@ from indicial.compile.passes.forms import Pointwise, form
 from indicial.compile.passes.new_tensors import Names, derived_name, indices_of, laid_out, shifts
 from indicial.compile.schedule.schedule import needs
 from indicial.program import ir
-from indicial.program.moving import moved
+from indicial.program.moving import definition
 from indicial.program.rewrite import rebuild, with_reads
 
 
@@ -85,48 +85,33 @@ def _without(code: ir.Code, name: str) -> ir.Code:
     if len(own) != 1 or sum(reads.values()) != 1:
         return code
     (statement,) = own
-    if not isinstance(form(statement), Pointwise) or statement.guard is not None:
+    (reader,) = (s for s in code.statements if reads[s.number])
+    found = [read for read in reader.body.every(ir.Read) if read.tensor == name]
+    if not isinstance(form(statement), Pointwise) or not found:
         return code
-    letters = [p.shift for p in statement.left if isinstance(p, ir.Affine)]
-    if len(letters) != len(statement.left) or any(x is None or x[1] != 0 for x in letters):
+    pairs = list(
+        zip(map(ir.index_at, statement.left), map(ir.index_at, found[0].places), strict=True)
+    )
+    ranges, there = statement.scope, reader.scope
+    if any(
+        a not in ranges or b not in there or ranges[a].range != there[b].range for a, b in pairs
+    ):
         return code
-    result: list[ir.Statement] = []
-    for other in code.statements:
-        if other is statement:
-            continue
-        moved = _written_in(other, statement) if reads[other.number] else other
-        if moved is None:
-            return code
-        result.append(moved)
-    tensors = {n: t for n, t in code.tensors.items() if n != name}
-    return replace(code, tensors=tensors, statements=tuple(result))
-
-
-def _written_in(reader: ir.Statement, inner: ir.Statement) -> ir.Statement | None:
-    """The reader with the inner statement's right side, if it reads it over the same ranges."""
-    ranges = {i.name: i.range for i in reader.indices}
-    own = {i.name: i.range for i in inner.indices}
-    places: dict[str, ir.Affine] = {}
-    for node in reader.body.every(ir.Read):
-        if node.tensor == inner.target:
-            for left, place in zip(inner.left, node.places, strict=True):
-                assert isinstance(left, ir.Affine) and left.shift is not None
-                name = ir.index_at(place)
-                if name is None or ranges.get(name) != own[left.shift[0]]:
-                    return None
-                places[left.shift[0]] = ir.Affine.of(name)
-    if not places and inner.left:
-        return None
-    value = moved(inner.body, places)
+    value = definition(code, found[0])
+    if value is None:
+        return code
 
     def leaf(node: ir.Expression) -> ir.Expression:
-        if isinstance(node, ir.Read) and node.tensor == inner.target:
+        if node == found[0]:
             return value
         if isinstance(node, ir.Apply) and node.function == "+":
             return replace(node, arguments=tuple(flat("+", node.arguments)))
         return node
 
-    return replace(reader, body=rebuild(reader.body, leaf=leaf))
+    written = replace(reader, body=rebuild(reader.body, leaf=leaf))
+    statements = (written if s is reader else s for s in code.statements if s is not statement)
+    tensors = {n: t for n, t in code.tensors.items() if n != name}
+    return replace(code, tensors=tensors, statements=tuple(statements))
 
 
 def without_nothing(code: ir.Code) -> ir.Code:

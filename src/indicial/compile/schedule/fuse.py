@@ -15,20 +15,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from indicial.compile.schedule.plan import Loop, Plan, Run, Step
-from indicial.compile.schedule.schedule import needs
+from indicial.compile.schedule.schedule import Loop, Plan, Run, Step, needs
 from indicial.program import ir
 from indicial.program.meaning.differing import dependent
 from indicial.program.rewrite import reached, size_indices, tensors_read
 from indicial.program.sizes import Size
 
-Steps = tuple[Size, Size]
+Span = tuple[Size, Size]
 """The first step, and how many there are."""
 
 
-def fused(
-    code: ir.Code, plan: Plan, walk: Steps | None = None, apart: Collection[str] = ()
-) -> Plan:
+def fused(code: ir.Code, plan: Plan, walk: Span | None = None, apart: Collection[str] = ()) -> Plan:
     """The plan with such loops as one; `walk` are the steps to go along where it has no loop.
 
     Tensors that are `apart` are computed for all members at once, as gradients of parameters are.
@@ -61,7 +58,7 @@ class _Fusing:
     """The steps of one plan, or of one loop, by number; those that are joined have one number."""
 
     def __init__(
-        self, code: ir.Code, steps: Sequence[Step], varying: set[str], walk: Steps | None
+        self, code: ir.Code, steps: Sequence[Step], varying: set[str], walk: Span | None
     ) -> None:
         self.code = code
         self.varying = varying

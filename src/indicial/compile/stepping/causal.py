@@ -40,6 +40,7 @@ from indicial.program.cost.conditions import conjuncts, joined
 from indicial.program.cost.dependence import Edge, edges
 from indicial.program.meaning.differing import dependent
 from indicial.program.messages import IndicialError, Message
+from indicial.program.moving import moved
 from indicial.program.rewrite import Scope, free_indices, tensors_read
 
 WAYS = 64
@@ -223,7 +224,7 @@ def _ended(statement: ir.Statement, axis: int, walked: int, reach: int) -> ir.St
         return statement
     known = conjuncts(statement.guard)
     at = {name: ir.Affine() for name, _ in there.terms}
-    if upper(here.terms[0][0], known, at) is not None:
+    if upper(here.terms[0][0], [moved(condition, at) for condition in known]) is not None:
         return statement
     end = ir.Affine(there.terms, there.offset + reach)
     condition = ir.Apply("≤", (ir.IndexValue(here), ir.IndexValue(end)))

@@ -31,8 +31,7 @@ from indicial.compile.emit.source import Source, emit
 from indicial.compile.passes.new_tensors import over
 from indicial.compile.passes.simplify import simplified
 from indicial.compile.pipeline import emitted
-from indicial.compile.schedule.plan import Around, Call, Loop, Piece, Run, Step
-from indicial.compile.schedule.schedule import schedule
+from indicial.compile.schedule.schedule import Around, Call, Loop, Piece, Run, Step, schedule
 from indicial.compile.stepping.causal import Causal, Walk, causal, unknown_end, with_keys
 from indicial.compile.stepping.moment import Ago, Many, Moment, Slots, long_axis, without
 from indicial.compile.stepping.support import with_support

@@ -26,7 +26,6 @@ from indicial.compile.stepping.codes import Stepping, Text, beginning, derive, s
 from indicial.compile.stepping.prefill import Given, Prefill
 from indicial.compile.stepping.state import (
     Begun,
-    Cache,
     Frame,
     NativeSteps,
     SlotValues,
@@ -50,7 +49,7 @@ def default_outputs(code: Code, walk: Walk, wanted: Sequence[str]) -> tuple[str,
     return tuple(found or walked[-1:])
 
 
-FEW = 64
+FEW_STEPS = 64
 """Fewer steps are taken one by one: making a pass takes as long as some hundreds of steps."""
 
 
@@ -172,49 +171,31 @@ class Decoder:
         x = state.values | inputs
         if state.own is not None or going is not None:
             return self._step_each(state, x, going)
-        steps = state.steps + 1
+        steps, bases = state.steps + 1, self.slots.bases
         self._check_room(steps)
-        if differentiating():
-            return self._step_pure(state, x, steps)
-        native, bases = self.natives.of(state), self.slots.bases
+        pure = differentiating()  # through it a gradient may go: nothing is written in place
+        native = None if pure else self.natives.of(state)
+        inside = () if pure else self.slots.inside
+        outside = tuple(bases) if pure else self.slots.outside
         caches, memory = {}, {}
-        for past in self.slots.inside:
+        for past in inside:
             caches[past] = cache = state.caches[past].room(bases[past] + steps)
             memory[past] = cache.buffer.values
-        for past in self.slots.outside:
+        for past in outside:
             x[past] = state.caches[past].first(bases[past] + steps - 1)
         if native is not None:
             found = native.run(
                 state.frame.parameters, x, memory, steps, state.lengths, state.batch or 1
             )
         else:
-            for past in self.slots.inside:
+            for past in inside:
                 x[past] = caches[past].first(bases[past] + steps)
-            found = self._run(self.in_place, state, x, steps, state.lengths)
-        for past in self.slots.outside:
-            now = self.slots.present(state, past, found, x)
-            caches[past] = state.caches[past].written(bases[past] + steps, now)
-        return self._after(state, steps, found, x, caches)
-
-    def _step_pure(self, state: State, x: dict[str, torch.Tensor], steps: int) -> State:
-        """A step through which a gradient may go: nothing is written in place."""
-        for past, base in self.slots.bases.items():
-            x[past] = state.caches[past].first(base + steps - 1)
-        found = self._run(self.pure, state, x, steps, state.lengths)
-        caches = {
-            past: state.caches[past].joined(base + steps, self.slots.present(state, past, found, x))
-            for past, base in self.slots.bases.items()
-        }
-        return self._after(state, steps, found, x, caches)
-
-    def _after(
-        self,
-        state: State,
-        steps: int,
-        found: Mapping[str, torch.Tensor],
-        x: Mapping[str, torch.Tensor],
-        caches: dict[str, Cache],
-    ) -> State:
+            text = self.pure if pure else self.in_place
+            found = self._run(text, state, x, steps, state.lengths)
+        for past in outside:
+            now, cache = self.slots.present(state, past, found, x), state.caches[past]
+            count = bases[past] + steps
+            caches[past] = cache.joined(count, now) if pure else cache.written(count, now)
         values = self.slots.moved(state, found, x)
         out = self._out(found, state.batch, False)
         return State(state.frame, steps, state.batch, values, caches, state.lengths, out)
@@ -303,7 +284,7 @@ class Decoder:
 
     def one_pass(self, steps: int) -> bool:
         """Whether so many steps from the beginning are computed together."""
-        return steps >= FEW and self.prefill.source is not None
+        return steps >= FEW_STEPS and self.prefill.source is not None
 
     @cached_property
     def prefill(self) -> Prefill:

@@ -30,7 +30,7 @@ from indicial.program import ir
 from indicial.program.cost.conditions import add, conjuncts, joined
 from indicial.program.meaning.functions import combine
 from indicial.program.meaning.machine import NO_TOKEN
-from indicial.program.moving import moved_affine, moved_place
+from indicial.program.moving import Unmovable, specialised
 from indicial.program.sizes import Size, nonnegative
 
 
@@ -144,14 +144,6 @@ NOBODY = "no token"
 """What a token that is not there reads, until the gather around it has become 0."""
 
 
-@dataclass(frozen=True)
-class AtStep:
-    """A statement, and the value of its walked index."""
-
-    statement: ir.Statement
-    fixed: dict[str, ir.Affine]
-
-
 @dataclass
 class Moment:
     """The equations at a step. `place` is the step of what is given now."""
@@ -167,6 +159,8 @@ class Moment:
         """At the first step: elements that equations with a number on the left define."""
         self.tensors: dict[str, ir.Tensor] = {}
         self.statements: list[ir.Statement] = []
+        self.now: set[int] = set()
+        """Of the statement at hand, the reads of many steps that may meet the present one."""
 
     def present(self, tensor: str) -> Size:
         """The step at which a tensor is now."""
@@ -212,15 +206,18 @@ class Moment:
         guards: Sequence[ir.Expression] = (),
     ) -> None:
         """The statement without its walked place, under some name."""
-        axis = self.causal.axes[statement.target]
-        known = conjuncts(statement.guard)
-        scope = AtStep(statement, fixed)
-        indices, rest = self.ranges(
-            [i for i in statement.indices if i.name not in fixed], known, scope
-        )
+        axis, before = self.causal.axes[statement.target], self.now
+        try:
+            at = specialised(statement, fixed)
+        except Unmovable:
+            raise unknown_end(self.walk.size, statement, statement.span) from None
+        reads = zip(statement.reads(), at.reads(), strict=True)
+        self.now = {id(read) for old, read in reads if id(old) in self.slots.now}
+        indices, rest = self.ranges(at.indices, conjuncts(at.guard), statement)
         left = tuple(p for n, p in enumerate(statement.left) if n != axis)
-        body = self.expression(statement.body, scope)
-        guard = joined([*guards, *(self.expression(c, scope) for c in rest)])
+        body = self.expression(at.body, statement)
+        guard = joined([*guards, *(self.expression(c, statement) for c in rest)])
+        self.now = before
         old = self.code.tensors[statement.target]
         axes = tuple(
             self.axis(statement, n, a, indices) for n, a in enumerate(old.axes) if n != axis
@@ -250,16 +247,19 @@ class Moment:
             raise unknown_end(self.walk.size, statement, statement.span)
 
     def ranges(
-        self, indices: Sequence[ir.Index], conditions: Sequence[ir.Expression], scope: AtStep
+        self,
+        indices: Sequence[ir.Index],
+        conditions: Sequence[ir.Expression],
+        statement: ir.Statement,
     ) -> tuple[list[ir.Index], list[ir.Expression]]:
         """The indices up to this step, and the conditions that say more than that."""
         result = []
         rest = list(conditions)
         for index in indices:
             if self.walk.size in index.extent.names:
-                found = upper(index.name, conditions, scope.fixed)
+                found = upper(index.name, conditions)
                 if found is None or self.walk.size in index.lower.names:
-                    raise unknown_end(self.walk.size, scope.statement, scope.statement.span)
+                    raise unknown_end(self.walk.size, statement, statement.span)
                 end, condition = found
                 index = replace(index, extent=end - index.lower + 1)
                 if condition in rest and says_only(condition):
@@ -269,40 +269,33 @@ class Moment:
 
     # ---- expressions ----
 
-    def expression(self, node: ir.Expression, scope: AtStep) -> ir.Expression:
+    def expression(self, node: ir.Expression, statement: ir.Statement) -> ir.Expression:
+        """A part of a statement, which is at this step already."""
         match node:
             case ir.Read():
-                found = self.read(node, scope)
+                found = self.read(node, statement)
                 absent = isinstance(found, ir.Read) and found.tensor == NOBODY
                 return ir.Constant(NO_TOKEN) if absent else found
             case ir.IndexValue(place):
-                moved = moved_affine(place, scope.fixed)
-                if not moved.terms:
-                    return size_value(moved.offset)
-                return replace(node, place=moved)
-            case ir.SizeValue(size):
-                if self.walk.size in size.names:
-                    raise unknown_end(self.walk.size, scope.statement, node.span)
-                return node
+                return node if place.terms else size_value(place.offset)
+            case ir.SizeValue(size) if self.walk.size in size.names:
+                raise unknown_end(self.walk.size, statement, node.span)
             case ir.Reduce() | ir.Softmax():
-                return self.reduction(node, scope)
-            case ir.Join(place):
-                node = replace(node, place=moved_affine(place, scope.fixed))
-        return node.rebuild(lambda below: self.expression(below, scope))
+                return self.reduction(node, statement)
+        return node.rebuild(lambda below: self.expression(below, statement))
 
-    def reduction(self, node: ir.Reduce | ir.Softmax, scope: AtStep) -> ir.Expression:
-        known = conjuncts(node.condition)
-        indices, rest = self.ranges(node.indices, known, scope)
+    def reduction(self, node: ir.Reduce | ir.Softmax, statement: ir.Statement) -> ir.Expression:
+        indices, rest = self.ranges(node.indices, conjuncts(node.condition), statement)
         if any((size := i.extent.number) is not None and size <= 0 for i in indices):
             return ir.Constant(combine(node.operator, []) if isinstance(node, ir.Reduce) else 0.0)
-        condition = joined(self.expression(c, scope) for c in rest)
-        body = self.expression(node.body, scope)
+        condition = joined(self.expression(c, statement) for c in rest)
+        body = self.expression(node.body, statement)
         return replace(node, indices=tuple(indices), condition=condition, body=body)
 
     # ---- reads ----
 
-    def read(self, read: ir.Read, scope: AtStep) -> ir.Expression:
-        places = tuple(self.moved(p, scope) for p in read.places)
+    def read(self, read: ir.Read, statement: ir.Statement) -> ir.Expression:
+        places = tuple(self.place_of(p, statement) for p in read.places)
         if any(isinstance(p, ir.Gather) and p.read.tensor == NOBODY for p in places):
             return ir.Constant(1.0 if self.code.tensors[read.tensor].probability else 0.0)
         if read.tensor not in self.causal.axes:
@@ -310,9 +303,9 @@ class Moment:
         axis = self.causal.axes[read.tensor]
         at = places[axis]
         if not isinstance(at, ir.Affine):
-            raise unknown_end(self.walk.size, scope.statement, read.span)
+            raise unknown_end(self.walk.size, statement, read.span)
         rest = tuple(p for n, p in enumerate(places) if n != axis)
-        lag = add(ir.Affine((), self.present_in(scope.statement, read.tensor)), at, -1)
+        lag = add(ir.Affine((), self.present_in(statement, read.tensor)), at, -1)
         if not lag.terms and lag.offset.number is not None:
             return self.single(read, int(lag.offset.number), rest)
         many = self.slots.along(read.tensor)
@@ -320,7 +313,7 @@ class Moment:
             return self.nothing(read.tensor)
         if many.reach is not None:
             at = add(ir.Affine((), Size.of(many.reach)), lag, -1)
-        name = many.seen if self.first or id(read) in self.slots.now else many.past
+        name = many.seen if self.first or id(read) in self.now else many.past
         return ir.Read(name, (*rest[:axis], at, *rest[axis:]), span=read.span)
 
     def single(self, read: ir.Read, lag: int, places: tuple[ir.Place, ...]) -> ir.Expression:
@@ -354,14 +347,12 @@ class Moment:
         """What is read before the first step."""
         return ir.Constant(0.0) if self.code.tensors[tensor].values is None else ir.Read(NOBODY)
 
-    def moved(self, place: ir.Place, scope: AtStep) -> ir.Place:
-        if isinstance(place, ir.Gather):
-            read = self.read(place.read, scope)
-            assert isinstance(read, ir.Read)
-            return ir.Gather(read)
-        if isinstance(place, ir.Flat) and any(i.name in scope.fixed for i in place.indices):
-            raise unknown_end(self.walk.size, scope.statement, scope.statement.span)
-        return moved_place(place, scope.fixed)
+    def place_of(self, place: ir.Place, statement: ir.Statement) -> ir.Place:
+        if not isinstance(place, ir.Gather):
+            return place
+        read = self.read(place.read, statement)
+        assert isinstance(read, ir.Read)
+        return ir.Gather(read)
 
 
 def _equal(at: Size, place: Size) -> ir.Expression | bool:

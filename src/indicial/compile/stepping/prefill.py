@@ -27,6 +27,7 @@ import torch
 from indicial.compile.emit.running import Source, differentiating
 from indicial.compile.module import checks
 from indicial.compile.module.call import own_precision
+from indicial.compile.native.projections import Values
 from indicial.compile.passes.new_tensors import over
 from indicial.compile.pipeline import emitted
 from indicial.compile.schedule.schedule import ScheduleError, needed
@@ -214,9 +215,6 @@ class Given:
         return checks.refusal("input-shape", text, self.code.tensors[tensor.name])
 
 
-Tensors = dict[str, torch.Tensor]
-
-
 @dataclass
 class Prefill:
     """The pass of one decoder; `walks` says whether it goes along its input step by step."""
@@ -259,7 +257,7 @@ class Prefill:
         }
         return replace(state, steps=steps, values=values, caches=caches, own=count)
 
-    def run(self, state: State, given: Tensors) -> Tensors:
+    def run(self, state: State, given: Values) -> Values:
         assert self.source is not None
         frame, size = state.frame, self.causal.walk.size
         name = next(iter(given))
@@ -275,7 +273,7 @@ class Prefill:
         with own_precision(self.walks, frame.like):
             return self.source.run(parameters, held | given, sizes, state.lengths, {})
 
-    def padded(self, given: ManySteps) -> Tensors:
+    def padded(self, given: ManySteps) -> Values:
         """The inputs with something harmless behind each member's last step."""
         found = {}
         for name, value in given.x.items():
@@ -306,11 +304,9 @@ class Prefill:
 
     # ---- the state ----
 
-    def latest(
-        self, state: State, every: Tensors, steps: int, count: torch.Tensor | None
-    ) -> Tensors:
+    def latest(self, state: State, every: Values, steps: int, count: torch.Tensor | None) -> Values:
         """What the next step finds of the last ones; before the first it is what the state holds."""
-        found: Tensors = {}
+        found: Values = {}
         agos: dict[str, list[str]] = {}
         for ago in sorted(self.stepping.ago, key=lambda ago: -ago.steps):
             agos.setdefault(ago.tensor, []).append(ago.name)

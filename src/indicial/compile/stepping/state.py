@@ -39,12 +39,13 @@ natives.of(state)           a `NativeStep`; None where the emitted text runs
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import torch
 
+from indicial.compile.emit.running import TensorMap
 from indicial.compile.module.call import Result, result
 from indicial.compile.native import toolchain
 from indicial.compile.native.routine import REALS
@@ -183,9 +184,6 @@ class State:
         return f"State({members} after {self.steps} step{'s' * (self.steps != 1)}; out: {self.out})"
 
 
-Tensors = Mapping[str, torch.Tensor]
-
-
 class SlotValues:
     """The slots of one decoder: values of some steps ago, windows of a few steps, caches of all."""
 
@@ -203,7 +201,7 @@ class SlotValues:
 
     # ---- before the first step ----
 
-    def fill(self, state: State, found: Tensors) -> None:
+    def fill(self, state: State, found: TensorMap) -> None:
         """Put into a new state what the first step finds."""
         begun = self.stepping.begun
         for name, _, _ in self._agos:
@@ -237,7 +235,7 @@ class SlotValues:
 
     # ---- from step to step ----
 
-    def moved(self, state: State, found: Tensors, x: Tensors) -> dict[str, torch.Tensor]:
+    def moved(self, state: State, found: TensorMap, x: TensorMap) -> dict[str, torch.Tensor]:
         """The slots but for the caches, one step on: the step was given `x` and has `found`."""
         values = state.values.copy()
         for name, tensor, back in self._agos:
@@ -249,11 +247,11 @@ class SlotValues:
             values[past] = found[many.seen].narrow(many.axis + 1, 1, many.reach or 0)
         return values
 
-    def present(self, state: State, past: str, found: Tensors, x: Tensors) -> torch.Tensor:
+    def present(self, state: State, past: str, found: TensorMap, x: TensorMap) -> torch.Tensor:
         """The value that a cache has to take up."""
         return self._present(state, self.caches[past].tensor, found, x)
 
-    def _present(self, state: State, name: str, found: Tensors, x: Tensors) -> torch.Tensor:
+    def _present(self, state: State, name: str, found: TensorMap, x: TensorMap) -> torch.Tensor:
         """What a step has of a tensor, for each member; no input may have entered it: `sin(t ω[j])`."""
         value = found[name] if name in found else x[name]
         if value.dim() == self._ranks[name]:

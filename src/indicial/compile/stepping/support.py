@@ -18,14 +18,14 @@ How far an index goes at one step: `t_2 ≤ t_1` ends it at the step itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from indicial.program import ir
 from indicial.program.cost.conditions import add, conjuncts, constraints, joined, negation
 from indicial.program.meaning.functions import FUNCTIONS
-from indicial.program.moving import indices_at, moved, moved_place
+from indicial.program.moving import indices_at, moved
 from indicial.program.rewrite import free_indices, rebuild
 from indicial.program.sizes import Size
 
@@ -214,17 +214,14 @@ def _follows(form: ir.Affine, beyond: ir.Affine) -> bool:
     return not apart.terms and number is not None and number <= 0
 
 
-def upper(
-    name: str, conditions: Sequence[ir.Expression], fixed: Mapping[str, ir.Affine]
-) -> tuple[Size, ir.Expression] | None:
+def upper(name: str, conditions: Sequence[ir.Expression]) -> tuple[Size, ir.Expression] | None:
     """The largest value that the conditions leave to an index, and the condition that says so."""
     best: tuple[Size, ir.Expression] | None = None
     for condition in conditions:
         for constraint in constraints(condition)[0]:
-            form = moved_place(constraint.form, fixed)
-            if constraint.differs or not isinstance(form, ir.Affine) or form.terms != ((name, 1),):
+            if constraint.differs or constraint.form.terms != ((name, 1),):
                 continue
-            end = -form.offset
+            end = -constraint.form.offset
             if best is None or ((best[0] - end).number or 0) > 0:
                 best = end, condition
     return best

@@ -15,7 +15,7 @@ from indicial.compile.passes.scan import Unsupported
 from indicial.program import ir
 from indicial.program.sizes import Size
 
-FUNCTIONS = {
+C_FUNCTIONS = {
     "tanh": "tanh", "σ": "sigmoid", "ReLU": "relu", "GELU": "gelu", "exp": "exp", "ln": "ln",
     "sqrt": "sqrt", "abs": "abs", "sign": "sign", "cos": "cos", "sin": "sin", "min": "min",
     "max": "max", "softplus": "softplus", "floor": "floor", "erf": "erf", "lse": "log_add_exp",
@@ -240,9 +240,9 @@ class CScope:
         texts = [self.c(a) for a in arguments]
         if function in ("*", "/"):
             return "(" + f" {function} ".join(texts) + ")"
-        if function not in FUNCTIONS:
+        if function not in C_FUNCTIONS:
             raise Unsupported(f"no kernel knows the function {function}")
-        name = f"{FUNCTIONS[function]}_{self.real}"
+        name = f"{C_FUNCTIONS[function]}_{self.real}"
         if function in ("min", "max", "lse"):
             text = texts[0]
             for other in texts[1:]:

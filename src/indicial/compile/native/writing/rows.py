@@ -27,7 +27,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from indicial.compile.native.writing.c import CScope
-from indicial.compile.native.writing.writer import Writer, times, total
+from indicial.compile.native.writing.writer import Writer, c_product, c_sum
 from indicial.compile.passes.forms import Distribution, Product, Reduction
 from indicial.compile.passes.scan import Unsupported
 from indicial.program import ir
@@ -47,7 +47,8 @@ def scope(w: Writer, names: Mapping[str, str]) -> CScope:
 
 def rows_first(w: Writer, write: Callable[[], None]) -> list[str]:
     """The lines that something writes; the rows that it reads are written at once."""
-    w.heads = heads = []
+    heads: list[str] = []
+    w.heads = heads
     with w.aside(0) as own:
         write()
     w.heads = None
@@ -69,13 +70,13 @@ def read(w: Writer, node: ir.Read, names: Mapping[str, str]) -> str:
         place, axis = node.places[number], axes[number]
         assert isinstance(place, ir.Affine)
         text = w.sizes.place(place, names)
-        parts.append(times(w.from_first(text, axis.lower), w.stride(node.tensor, number)))
+        parts.append(c_product(w.from_first(text, axis.lower), w.stride(node.tensor, number)))
         if surely_inside(w, place, axis):
             continue
         if number == w.body.axes.get(node.tensor) and w.plan.outer_starts(node.tensor):
             raise Unsupported(f"{node.tensor} is read at many steps, its start among them")
         guards.append(w.in_range(text, axis.lower, axis.extent))
-    element = f"{row}[{total(parts)}]"
+    element = f"{row}[{c_sum(parts)}]"
     return f"({' && '.join(guards)} ? {element} : 0)" if guards else element
 
 
@@ -106,8 +107,8 @@ def _row(w: Writer, node: ir.Read) -> tuple[str, list[int]]:
     if guards:
         address = f"({' && '.join(guards)}) ? ({address}) : zero"
     if guards or there:
-        reach = [times(w.c(tensor.axes[n].extent), w.stride(node.tensor, n)) for n in inner]
-        w.zeros.append(total([*reach, "1"]))
+        reach = [c_product(w.c(tensor.axes[n].extent), w.stride(node.tensor, n)) for n in inner]
+        w.zeros.append(c_sum([*reach, "1"]))
     return w.row(address), inner
 
 
@@ -240,8 +241,8 @@ def target_place(w: Writer, statement: ir.Statement, names: Mapping[str, str]) -
                 text = f"({w.flat(place.indices, names)})"
             else:
                 text = w.from_first(w.sizes.place(place, known), axis.lower)
-            parts.append(times(text, w.stride(statement.target, number)))
-    return total(parts)
+            parts.append(c_product(text, w.stride(statement.target, number)))
+    return c_sum(parts)
 
 
 def _index(w: Writer, statement: ir.Statement) -> str:
@@ -300,13 +301,13 @@ def write_starts(w: Writer) -> None:
             row = w.fresh("o")
             w.line(f"real *{row} = {base};")
             parts = [
-                times(w.from_first(names[i.name], i.lower), w.stride(name, n))
+                c_product(w.from_first(names[i.name], i.lower), w.stride(name, n))
                 for n, i in zip(others, indices, strict=True)
             ]
             source = w.fresh("r")
             w.line(f"const real *{source} = {w.stores[argument].base([])};")
             value = f"{source}[{w.flat(indices, names)}]"
-            w.nest(indices, names, [f"{row}[{total(parts)}] = {value};"])
+            w.nest(indices, names, [f"{row}[{c_sum(parts)}] = {value};"])
 
 
 _NOTHING = {"sum": "0", "prod": "1", "max": "-__builtin_inf()", "min": "__builtin_inf()"}

@@ -46,11 +46,11 @@ from indicial.compile.native.writing.rows import (
     write_softmax,
     write_starts,
 )
-from indicial.compile.native.writing.writer import KernelPlan, Writer, column, times, total
+from indicial.compile.native.writing.writer import KernelPlan, Writer, c_product, c_sum, column
 from indicial.compile.passes.algebra import ONE
 from indicial.compile.passes.forms import Distribution
 from indicial.compile.passes.scan import Unsupported
-from indicial.compile.schedule.plan import Loop
+from indicial.compile.schedule.schedule import Loop
 from indicial.program.ir import Affine, Index, Read, Statement, index_at
 
 
@@ -113,7 +113,7 @@ def _pack(w: Writer) -> list[str]:
     return [
         "static long weights(const struct call *call) {",
         *size_declarations(w.sizes),
-        f"  return {total([times(f'packed_size(call, {k}, {n})', count) for _, k, n, count in w.packed])};",
+        f"  return {c_sum([c_product(f'packed_size(call, {k}, {n})', count) for _, k, n, count in w.packed])};",
         "}",
         "",
         "static void pack(const struct call *call, real *packed, int number, int parts) {",
@@ -156,7 +156,7 @@ def _part(w: Writer, even: bool) -> list[str]:
     ]
     lines += [f"  real *{name} = scratch + at_{name};" for name, _ in w.scratch]
     for name, k, n, count in w.packed:
-        size = times(f"packed_size(call, {k}, {n})", count)
+        size = c_product(f"packed_size(call, {k}, {n})", count)
         lines += [f"  const real *{name} = w;", f"  w += {size};"]
     if even:
         steps = w.c(w.plan.extent)
@@ -211,13 +211,13 @@ def write_matmul(w: Writer, stage: Matmul) -> None:
     """Copy the operands, multiply, and copy out what somebody needs."""
     operands = " ".join(o.tensor for o in stage.operands)
     w.comment(f"[{operands}] . [{' '.join(o.statement.target for o in stage.outputs)}]")
-    widths = [times(*(w.c(i.extent) for i in t.summed)) for t in stage.outputs[0].terms]
-    heights = [times(*(w.c(i.extent) for i in _columns(w, o))) for o in stage.outputs]
+    widths = [c_product(*(w.c(i.extent) for i in t.summed)) for t in stage.outputs[0].terms]
+    heights = [c_product(*(w.c(i.extent) for i in _columns(w, o))) for o in stage.outputs]
     rows = stage.outputs[0].terms[0].rows
-    every = times("members", *(w.c(i.extent) for i in rows))
-    k, n = f"({total(widths)})", f"({total(heights)})"
+    every = c_product("members", *(w.c(i.extent) for i in rows))
+    k, n = f"({c_sum(widths)})", f"({c_sum(heights)})"
     operand, result, weights = w.fresh("a"), w.fresh("p"), w.fresh("w")
-    w.scratch += [(operand, times(every, k)), (result, times(every, n))]
+    w.scratch += [(operand, c_product(every, k)), (result, c_product(every, n))]
     elsewhere = []
     for output, at in zip(stage.outputs, _starts(heights), strict=True):
         name = output.statement.target
@@ -261,8 +261,8 @@ def _columns(w: Writer, output: Output) -> list[Index]:
 
 def _at(w: Writer, rows: Sequence[Index], names: Mapping[str, str], width: str) -> str:
     """A place in a row of a product: `m * 64`, or `(m * n0 + i3) * 64`."""
-    count = times(*(w.c(i.extent) for i in rows))
-    row = f"({times('m', count)} + {w.flat(rows, names)})" if rows else "m"
+    count = c_product(*(w.c(i.extent) for i in rows))
+    row = f"({c_product('m', count)} + {w.flat(rows, names)})" if rows else "m"
     return f"{row} * {width}"
 
 
@@ -353,8 +353,8 @@ def _pack_weight(w: Writer, output: Output, term: Term, row: str, column: str, n
     for place, axis, stride in zip(term.weight.places, axes, store.strides, strict=True):
         assert isinstance(place, Affine) and stride is not None
         text = w.from_first(w.sizes.place(place, here.indices), axis.lower, member=False)
-        parts.append(times(text, stride))
-    value = f"{store.pointer}[{total(parts)}]"
+        parts.append(c_product(text, stride))
+    value = f"{store.pointer}[{c_sum(parts)}]"
     if there := _there(w, output, term):
         value = f"({there} ? {value} : 0)"
     scale = here.c(term.scale)
@@ -374,4 +374,4 @@ def _position(read: Read, name: str) -> int:
 
 def _starts(widths: Sequence[str]) -> list[str]:
     """Where each of some columns begins: `["4", "n0", "4"]` → `["(0)", "(4)", "(4 + n0)"]`."""
-    return [f"({total(widths[:n])})" for n in range(len(widths))]
+    return [f"({c_sum(widths[:n])})" for n in range(len(widths))]

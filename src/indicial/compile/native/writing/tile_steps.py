@@ -15,11 +15,9 @@ from contextlib import contextmanager
 
 from indicial.compile.native.tile import TIME, Fading, Item, Meeting, Sweep, Tile, now
 from indicial.compile.native.writing.c import CSizes
-from indicial.compile.native.writing.tile_lines import ROW, SPAN_ROW, VEC
-from indicial.compile.native.writing.tile_values import TileValues
-from indicial.compile.native.writing.writer import row_major, times, total
-from indicial.compile.passes.algebra import ONE, flat, quotient
-from indicial.compile.passes.algebra import times as product
+from indicial.compile.native.writing.tile_values import ROW, SPAN_ROW, VEC, TileValues
+from indicial.compile.native.writing.writer import c_product, c_sum, row_major
+from indicial.compile.passes.algebra import ONE, flat, quotient, times
 from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import Apply, Code, Expression, Read
 from indicial.program.rewrite import reached
@@ -138,22 +136,14 @@ class TileSteps(TileValues):
         if not inside:
             self.put_down(items)
             return
-        sums = [i for i in inside if i.kind == "sum"]
-        upright = [i for i in sums if self.is_upright(i)]
-        level = [i for i in sums if TIME in i.left and i not in upright]
+        upright = [i for i in inside if self.is_upright(i)]
         for item in upright:
             self.line(f"vec a_{self.names[item.target]}[P];")
             begin = "(vec){0}" if tile.coupled else f"load({self.put(item)} + p * V)"
             self.for_each_vector(f"a_{self.names[item.target]}[p] = {begin};")
-        with self.row_loop():
-            for item in level:
-                self.line(f"vec h_{self.names[item.target]} = {{0}};")
-            with self.column_loop():
-                for item in inside:
-                    self.add(item, self.vector(self.outside(item)[0]), save)
-            for item in level:
-                value = self.scaled(item, f"across(h_{self.names[item.target]})")
-                self.line(f"*({self.element(item)}) += {value};")
+        with self.rows_and_columns():
+            for item in inside:
+                self.add(item, self.vector(self.outside(item)[0]), save)
         for item in upright:
             name = self.names[item.target]
             if self.carried(item):
@@ -196,11 +186,10 @@ class TileSteps(TileValues):
         if self.is_upright(item):
             self.line(f"a_{name}[p] += {value};")
             return
+        if TIME in item.left:
+            raise Unsupported(f"{item.target} is a sum for each row of a step")
         if tile.vec not in item.left and not self.even:
             value = f"first_of({value}, columns - p * V)"
-        if TIME in item.left:
-            self.line(f"h_{name} += {value};")
-            return
         self.line(f"z_{name}[{self.lasting_place(item)}] += {value};")
 
     # ---- sums that outlast a step ----
@@ -314,10 +303,10 @@ class TileSteps(TileValues):
         rest = [f for f in factors if f not in common]
         if not rest:
             return item.body, ONE
-        return product(*rest), product(*common)
+        return times(*rest), times(*common)
 
     def scale(self, item: Item) -> Expression:
-        return product(item.scale, self.outside(item)[1])
+        return times(item.scale, self.outside(item)[1])
 
     def scaled(self, item: Item, text: str) -> str:
         scale = self.scale(item)
@@ -370,17 +359,17 @@ class TileSteps(TileValues):
             with self.block("for (int p = 0; p < P; p++)"):
                 for factor, name in meeting.terms:
                     item = self.tile.item(name)
-                    value = self.vector(product(factor, self.outside(item)[1]))
+                    value = self.vector(times(factor, self.outside(item)[1]))
                     self.line(f"{run} += {value} * load({self.put(item)} + p * V);")
                 if self.blocks:  # so that errors do not add up from block to block
                     multiples = (
                         ahead.at(ahead.scale, ahead.before, self.tile),
                         back.at(back.scale, now(self.tile, back), self.tile),
                     )
-                    value = self.vector(product(ahead.decay, *multiples))
+                    value = self.vector(times(ahead.decay, *multiples))
                     exact = f"((vec *){self.exact(meeting)})[at / BLOCK * P + p]"
                     self.line(f"if (at > 0 && at % BLOCK == 0) {run} = {value} * {exact};")
-                other = product(meeting.item.scale, meeting.other)
+                other = times(meeting.item.scale, meeting.other)
                 text = f"{self.vector(quotient(other, ahead.decay))} * {run}"
                 if ahead.state not in self.tile.starts:  # there is nothing before it
                     text = f"at == 0 ? (vec){{0}} : {text}"
@@ -428,7 +417,7 @@ class TileSteps(TileValues):
 
     def element(self, item: Item, column: str = "l") -> str:
         """The address of an output's element."""
-        number = len(self.arguments_known()) + self.tile.outputs.index(item.target)
+        number = len(self.arguments) + self.tile.outputs.index(item.target)
         axes = self.code.tensors[item.target].axes
         strides = row_major([self.c(a.extent, False) for a in axes])
         places = {
@@ -440,6 +429,6 @@ class TileSteps(TileValues):
         own = "b" if self.tile.vec in item.left else "item"
         parts = [
             f"{own} * ({whole})",
-            *(times(places[r], s) for r, s in zip(item.left, strides, strict=True)),
+            *(c_product(places[r], s) for r, s in zip(item.left, strides, strict=True)),
         ]
-        return f"t{number} + {total(parts)}"
+        return f"t{number} + {c_sum(parts)}"

@@ -18,8 +18,8 @@ from functools import partial
 from indicial.compile.native.routine import PARTS
 from indicial.compile.native.tile import TIME, Sweep, Tile
 from indicial.compile.native.writing.c import CSizes, declarations
-from indicial.compile.native.writing.tile_lines import NOTHING, TILE
 from indicial.compile.native.writing.tile_steps import TileSteps
+from indicial.compile.native.writing.tile_values import NOTHING, TILE
 from indicial.program.ir import Code
 
 

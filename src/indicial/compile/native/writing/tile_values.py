@@ -1,4 +1,9 @@
-"""Expressions of a tile as C: numbers of a step, of a row, and vectors of columns.
+"""What the text of a tile knows while it is written, and its expressions as C.
+
+    for (long s = 0; s < span; s++) {      the steps of a panel: all of them, or those of a block
+      const long v = from + s;
+
+Panels are copies of what some columns read, [steps][P V], and where sums over the rows are gathered.
 
     g[t,i] S[t-1,i,j] + k[t,i] v[t,j]   →   (q1[(i0 + r)] * s0[r * P + p]) + (q2[(i0 + r)] * load(…))
 
@@ -9,23 +14,26 @@ over their elements, which the compiler vectorises.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from indicial.compile.native.tile import TIME, places_of
-from indicial.compile.native.writing.c import CScope
-from indicial.compile.native.writing.tile_lines import (
-    NOTHING,
-    ROW,
-    SPAN_ROW,
-    TILE,
-    VEC,
-    TileLines,
-)
-from indicial.compile.native.writing.writer import row_major, times, total
+from indicial.compile.native.tile import TIME, Fading, Item, Tile, places_of
+from indicial.compile.native.writing.c import CScope, CSizes, Lines
+from indicial.compile.native.writing.writer import c_product, c_sum, row_major
 from indicial.compile.passes.algebra import flat
 from indicial.compile.passes.scan import Unsupported
 from indicial.program import ir
 from indicial.program.moving import moved
+from indicial.program.sizes import Size
+
+ROW, VEC = 1, 2
+TILE = 24
+"""How many vectors of one state a tile has."""
+SPAN_ROW = "(v - from) * P * V"
+"""Where a step is in a panel: of all steps, or of those of a block (`TileValues.blocks`)."""
+NOTHING = "nothing"
+"""The memory of zeros that is read beyond the steps."""
+BYTES = {"float": 4, "double": 8}
 
 
 @dataclass(frozen=True)
@@ -36,8 +44,108 @@ class InC:
     kind: int
 
 
-class TileValues(TileLines):
-    """How an expression is written at this point of the lines."""
+class TileValues(Lines):
+    """The lines so far, what they have in common, and how an expression is written among them."""
+
+    def __init__(
+        self, code: ir.Code, tile: Tile, same: frozenset[str], sizes: CSizes, real: str
+    ) -> None:
+        super().__init__()
+        self.code, self.tile, self.same, self.sizes, self.real = code, tile, same, sizes, real
+        read = tile.reads - {item.target for item in tile.items} - code.constants.keys()
+        self.arguments = [name for name in code.tensors if name in read]
+        self.panels: dict[object, str] = {}
+        self.packing: dict[bool, list[str]] = {False: [], True: []}
+        self.before: list[str] = []
+        """What is found once for a member, before its columns."""
+        self.folded: dict[object, str] = {}
+        self.folds = True
+        self.scratch: list[tuple[str, str]] = []
+        lanes = 64 // BYTES[real]
+        columns = tile.ranges[tile.vec][1].substitute(dict(sizes.fixed)).number
+        fits = columns is not None and tile.vec not in sizes.ragged
+        vectors = -(-int(columns or 0) // lanes) if fits else 4
+        self.vectors = max(1, min(2 if tile.coupled else 4, vectors))
+        self.even = fits and int(columns or 0) % (lanes * self.vectors) == 0
+        self.rows = ""
+        self.memo: dict[ir.Expression, str] = {}
+        self.ready: dict[str, str] = {}
+        self.current = tile.sweeps[0]
+        self.names = {item.target: f"s{n}" for n, item in enumerate(tile.items)}
+        self.blocks = False
+        """Whether panels have the steps of one block; else they have all of them."""
+        self.divided = False
+        """Whether steps can be divided into blocks."""
+        self.fadings = {name: f for f in tile.fadings for name in (f.scale, f.inverse)}
+
+    def c(self, size: Size, member: bool = True) -> str:
+        return self.sizes.c(size, member)
+
+    def extent(self, role: str) -> str:
+        return self.c(self.tile.ranges[role][1])
+
+    def rows_all(self) -> str:
+        return self.c(self.tile.ranges[self.tile.row][1], False)
+
+    def want(self, name: str, length: str) -> str:
+        if all(known != name for known, _ in self.scratch):
+            self.scratch.append((name, length))
+        return name
+
+    def offset(self, read: ir.Read, item: Item) -> int:
+        """How many steps away, in the order of time, a tensor of the tile is read."""
+        place = read.places[item.left.index(TIME)]
+        if not isinstance(place, ir.Affine) or place.shift is None:
+            raise Unsupported(f"{read.tensor} is read at a step of its own")
+        return place.shift[1]
+
+    # ---- steps ----
+
+    def span(self) -> str:
+        """How many steps a panel has memory for."""
+        return "BLOCK" if self.blocks else self.c(self.tile.ranges[TIME][1], False)
+
+    @contextmanager
+    def span_steps(self, direction: int = 1) -> Iterator[None]:
+        """A loop over the steps of a panel."""
+        with self.block("for (long s = 0; s < span; s++)"):
+            self.line(f"const long v = from + {'s' if direction > 0 else 'span - 1 - s'};")
+            with self.heads_first():
+                yield
+
+    def moment_number(self, shift: int = 0) -> str:
+        return f"(v + {shift} - {self.c(self.tile.ranges[TIME][0])})"
+
+    @contextmanager
+    def elsewhere(self, lines: list[str]) -> Iterator[None]:
+        """Lines that are written to stand before all tiles."""
+        known = self.memo, self.ready, self.folds
+        self.memo, self.ready, self.folds = {}, {}, False
+        with self.aside(0) as own:
+            yield
+        lines += own
+        self.memo, self.ready, self.folds = known
+
+    @contextmanager
+    def steps(self, direction: int = 1) -> Iterator[None]:
+        """A loop over all steps."""
+        lower, extent = self.tile.ranges[TIME]
+        first, last = self.c(lower), self.c(lower + extent - 1)
+        with self.block(f"for (long s = 0; s < {self.extent(TIME)}; s++)"):
+            self.line(f"const long v = {f'{first} + s' if direction > 0 else f'{last} - s'};")
+            with self.heads_first():
+                yield
+
+    # ---- what states are multiples of ----
+
+    def fading_kind(self, fading: Fading) -> int:
+        return {self.tile.row: ROW, self.tile.vec: VEC}.get(fading.role or "", 0)
+
+    def fading_width(self, kind: int) -> str:
+        return {0: "1", ROW: self.rows_all(), VEC: "P * V"}[kind]
+
+    def fading_name(self, fading: Fading, letter: str) -> str:
+        return f"{letter}_{self.names[fading.state]}"
 
     # ---- expressions ----
 
@@ -136,7 +244,7 @@ class TileValues(TileLines):
         """A product of which no factor is a part of the state: found once, for all steps."""
         if kind == VEC:
             name = self.panels.get(product) or self.fold_columns(product)
-            row = self.pointer("const real *", f"{name} + {SPAN_ROW}")
+            row = self.once("const real *", "g", f"{name} + {SPAN_ROW}")
             return InC(f"load({row} + p * V)", kind)
         width = self.rows_all()
         at = f"{self.moment_number()} * {width}"
@@ -148,7 +256,7 @@ class TileValues(TileLines):
                 self.line("#pragma omp simd")
                 with self.block(f"for (long r = 0; r < {width}; r++)"):
                     self.line(f"({name} + {at})[r] = {self.value(product).text};")
-        row = self.pointer("const real *", f"{self.folded[product]} + {at}")
+        row = self.once("const real *", "g", f"{self.folded[product]} + {at}")
         return InC(f"{row}[(i0 + r)]", kind)
 
     def fold_columns(self, product: ir.Expression) -> str:
@@ -177,7 +285,7 @@ class TileValues(TileLines):
             at = self.moment_number(place.shift[1] + 1)
         else:
             at = f"({self.c(place.offset)} - {self.c(self.tile.ranges[TIME][0])} + 1)"
-        row = self.pointer("const real *", f"{name} + {at} * {self.fading_width(kind)}")
+        row = self.once("const real *", "g", f"{name} + {at} * {self.fading_width(kind)}")
         if kind == VEC:
             return InC(f"load({row} + p * V)", kind)
         return InC(f"{row}[(i0 + r)]" if kind == ROW else f"{row}[0]", kind)
@@ -201,33 +309,43 @@ class TileValues(TileLines):
         """A function of vectors, element by element in a loop that the compiler vectorises."""
         if node in self.memo:
             return InC(self.memo[node], VEC | ROW)
-        texts: dict[ir.Expression, str] = {}
-        for child in dict.fromkeys(_operands(node)):
-            value = self.value(child)
-            if value.kind & VEC:
-                name = self.fresh("f")
-                self.line(f"const vec {name} = {value.text};")
-                self.line(f"real {name}_l[V] __attribute__((aligned(64)));")
-                self.line(f"store({name}_l, {name});")
-                texts[child] = f"{name}_l[l]"
-            else:
-                texts[child] = value.text
-        marks = {child: ir.Read(f"°{n}") for n, child in enumerate(texts)}
-        own = {mark.tensor: texts[child] for child, mark in marks.items()}
-        scope = replace(self.scope(), read=lambda read: own[read.tensor])
+        operands: dict[ir.Expression, ir.Read] = {}
+        texts: dict[str, str] = {}
+
+        def marked(part: ir.Expression) -> ir.Expression:
+            """A mark for what a function is of; conditions are looked into."""
+            if isinstance(part, ir.Apply) and part.function in (*ir.COMPARISONS, "and"):
+                return part.rebuild(marked)
+            if part not in operands:
+                operands[part] = ir.Read(f"°{len(operands)}")
+                texts[operands[part].tensor] = self.in_lanes(self.value(part))
+            return operands[part]
+
+        function = node.rebuild(marked)
+        scope = replace(self.scope(), read=lambda read: texts[read.tensor])
         result = self.fresh("f")
         self.line(f"real {result}_l[V] __attribute__((aligned(64)));")
         self.line("#pragma omp simd")
-        self.line(f"for (long l = 0; l < V; l++) {result}_l[l] = {scope.c(_with(node, marks))};")
+        self.line(f"for (long l = 0; l < V; l++) {result}_l[l] = {scope.c(function)};")
         self.line(f"const vec {result} = load({result}_l);")
         self.memo[node] = result
         return InC(result, VEC | ROW)
+
+    def in_lanes(self, value: InC) -> str:
+        """A value at the element l: of a vector, which is put where it can be looked at, or a number."""
+        if not value.kind & VEC:
+            return value.text
+        name = self.fresh("f")
+        self.line(f"const vec {name} = {value.text};")
+        self.line(f"real {name}_l[V] __attribute__((aligned(64)));")
+        self.line(f"store({name}_l, {name});")
+        return f"{name}_l[l]"
 
     # ---- reads ----
 
     def read(self, node: ir.Read) -> InC:
         if node.tensor in self.names:
-            return self.own(node)
+            return self.computed(node)
         if node.tensor in self.fadings:
             return self.fading(node)
         if node.tensor in self.code.constants:
@@ -236,7 +354,7 @@ class TileValues(TileLines):
             raise Unsupported("tokens in a tile")
         return self.argument(node)
 
-    def own(self, node: ir.Read) -> InC:
+    def computed(self, node: ir.Read) -> InC:
         """A tensor of the tile: now, at the step before, or put down by the first sweep."""
         item = self.tile.item(node.tensor)
         name = self.names[node.tensor]
@@ -255,7 +373,7 @@ class TileValues(TileLines):
             lower, extent = self.tile.ranges[TIME]
             there = f"v + {offset} >= {self.c(lower)} && v + {offset} < {self.c(lower + extent)}"
             value = self.vector(moved(item.body, {TIME: ir.Affine.of(TIME, offset)}))
-            return InC(f"({self.pointer('const int ', there)} ? {value} : (vec){{0}})", VEC | ROW)
+            return InC(f"({self.once('const int ', 'g', there)} ? {value} : (vec){{0}})", VEC | ROW)
         way = offset * self.current.direction
         if way not in (0, -1):
             raise Unsupported(f"{node.tensor} is read further back than a step")
@@ -271,7 +389,7 @@ class TileValues(TileLines):
         tile = self.tile
         axes = self.code.tensors[node.tensor].axes
         strides = row_major([self.c(a.extent, False) for a in axes])
-        number = self.arguments_known().index(node.tensor)
+        number = self.arguments.index(node.tensor)
         whole = " * ".join(self.c(a.extent, False) for a in axes) or "1"
         if node.tensor not in self.same and len(axes) > 1:  # rows may lie apart
             strides[0] = f"q{number}"
@@ -285,7 +403,7 @@ class TileValues(TileLines):
             if not isinstance(place, ir.Affine):
                 raise Unsupported(f"{node.tensor} is read at a computed place")
             if not place.terms:
-                base.append(times(self.c(place.offset - axis.lower), stride))
+                base.append(c_product(self.c(place.offset - axis.lower), stride))
                 at = self.c(place.offset)
                 low = (place.offset - axis.lower).number
                 if low is None:
@@ -312,10 +430,10 @@ class TileValues(TileLines):
             elif role == tile.vec and not vec:
                 vec = stride
             elif role in outer:
-                base.append(times(outer[role], stride))
+                base.append(c_product(outer[role], stride))
             else:
                 raise Unsupported(f"{node.tensor} is read along its diagonal")
-        start = f"t{number} + {total(base)}" if base else f"t{number}"
+        start = f"t{number} + {c_sum(base)}" if base else f"t{number}"
         kind = (ROW if row else 0) | (VEC if vec else 0)
         moment = f"(v + {walked[0]} - {self.c(walked[1].lower)})" if walked else ""
         if late and not (vec and self.blocks):  # there a panel has zeros
@@ -326,8 +444,8 @@ class TileValues(TileLines):
         own = f"P * V * {self.rows}" if row else "P * V"
         address = f"{panel} + {'(v - from)' if self.blocks else moment} * {own}" if step else panel
         guard = " && ".join(guards)
-        pointer = self.pointer(
-            "const real *", f"({guard}) ? {address} : {self.nothing()}" if guard else address
+        pointer = self.once(
+            "const real *", "g", f"({guard}) ? {address} : {self.nothing()}" if guard else address
         )
         return InC(f"load({pointer} + {'r * P * V + ' if row else ''}p * V)", kind)
 
@@ -339,11 +457,11 @@ class TileValues(TileLines):
     def scalar(
         self, start: str, moment: str, step: str, row: str, guards: Sequence[str], kind: int
     ) -> InC:
-        address = f"{start} + {times(moment, step)}" if step else start
-        pointer = self.pointer("const real *", address)
-        element = f"{pointer}[{times('(i0 + r)', row)}]" if row else f"{pointer}[0]"
+        address = f"{start} + {c_product(moment, step)}" if step else start
+        pointer = self.once("const real *", "g", address)
+        element = f"{pointer}[{c_product('(i0 + r)', row)}]" if row else f"{pointer}[0]"
         if guards:
-            sure = self.pointer("const int ", " && ".join(guards))
+            sure = self.once("const int ", "g", " && ".join(guards))
             element = f"({sure} ? {element} : 0)"
         return InC(element, kind)
 
@@ -362,12 +480,16 @@ class TileValues(TileLines):
         if axis and self.blocks:
             first = f"from + {shift} - {self.c(axis.lower)}"
             there = f"{first} + k >= 0 && {first} + k < {steps} ? width : 0"
-            count, steps, start = "BLOCK", "span", f"{start} + {times(f'({first})', step)}"
+            count, steps, start = "BLOCK", "span", f"{start} + {c_product(f'({first})', step)}"
         rows = self.rows if row else "1"
         widest = (self.rows_all() if self.tile.coupled else str(TILE)) if row else "1"
         self.want(name, f"{count} * {widest} * P * V")
-        source = [start, times("k", step) if step else "", times("(i0 + r)", row) if row else ""]
-        source += [times("(j0 + l)", vec)]
+        source = [
+            start,
+            c_product("k", step) if step else "",
+            c_product("(i0 + r)", row) if row else "",
+        ]
+        source += [c_product("(j0 + l)", vec)]
         text = " + ".join(x for x in source if x)
         self.packing[bool(row)].append(
             f"for (long k = 0; k < {steps}; k++) for (long r = 0; r < {rows}; r++) {{ "
@@ -376,32 +498,3 @@ class TileValues(TileLines):
             "for (long l = there; l < P * V; l++) to[l] = 0; }"
         )
         return name
-
-
-def _operands(node: ir.Expression) -> Iterator[ir.Expression]:
-    """What a function is of; conditions are looked into."""
-    match node:
-        case ir.Select(branches, otherwise):
-            for condition, chosen in branches:
-                yield from _operands(condition)
-                yield chosen
-            yield otherwise
-        case ir.Apply("and", arguments):
-            for argument in arguments:
-                yield from _operands(argument)
-        case ir.Apply(_, arguments):
-            yield from arguments
-
-
-def _with(node: ir.Expression, marks: dict[ir.Expression, ir.Read]) -> ir.Expression:
-    """The node with marks in the place of its operands."""
-    match node:
-        case ir.Select(branches, otherwise):
-            return ir.Select(
-                tuple((_with(c, marks), marks[v]) for c, v in branches), marks[otherwise]
-            )
-        case ir.Apply("and", arguments):
-            return replace(node, arguments=tuple(_with(a, marks) for a in arguments))
-        case ir.Apply(_, arguments):
-            return replace(node, arguments=tuple(marks[a] for a in arguments))
-    return node

@@ -137,8 +137,8 @@ class KernelPlan:
         return is_inside(name, place, axis, self.direction)
 
 
-def times(*factors: str) -> str:
-    """A product in C, numbers multiplied out: `times("4", "n0", "8")` → `32 * n0`."""
+def c_product(*factors: str) -> str:
+    """A product in C, numbers multiplied out: `c_product("4", "n0", "8")` → `32 * n0`."""
     number, names = 1, []
     for factor in factors:
         if factor.isdigit():
@@ -151,7 +151,7 @@ def times(*factors: str) -> str:
     return " * ".join(parts)
 
 
-def total(parts: Sequence[str]) -> str:
+def c_sum(parts: Sequence[str]) -> str:
     """A sum in C."""
     kept = [p for p in parts if p != "0"]
     return " + ".join(kept) if kept else "0"
@@ -173,14 +173,14 @@ class Memory:
 
     def base(self, places: Sequence[tuple[int, str]], step: str = "") -> str:
         """The address of an element whose other places are 0: `t3 + b * 512 + (v - 1) * 256`."""
-        parts = [times(self.member, self.member_stride) if self.member_stride != "0" else "0"]
+        parts = [c_product(self.member, self.member_stride) if self.member_stride != "0" else "0"]
         if self.slots > 1:
-            parts.append(times(f"slot({step}, {self.slots})", self.slot_stride))
+            parts.append(c_product(f"slot({step}, {self.slots})", self.slot_stride))
         for axis, text in places:
             stride = self.strides[axis]
             if stride is not None:
-                parts.append(times(f"({text})", stride))
-        offset = total(parts)
+                parts.append(c_product(f"({text})", stride))
+        offset = c_sum(parts)
         return self.pointer if offset == "0" else f"{self.pointer} + {offset}"
 
 
@@ -188,7 +188,7 @@ def row_major(extents: Sequence[str]) -> list[str]:
     """The stride of each axis: `["n0", "256"]` → `["256", "1"]`."""
     strides = ["1"]
     for extent in reversed(extents[1:]):
-        strides.append(times(extent, strides[-1]))
+        strides.append(c_product(extent, strides[-1]))
     return strides[::-1][: len(extents)] if extents else []
 
 
@@ -196,16 +196,16 @@ def argument(pointer: str, tensor: Tensor, sizes: CSizes, batched: bool, row: st
     """A tensor in PyTorch's memory; `row` is how far apart its rows are, if they have gaps."""
     extents = [sizes.c(axis.extent) for axis in tensor.axes]
     strides = row_major(extents)
-    member = times(*extents) if batched else "0"
+    member = c_product(*extents) if batched else "0"
     if row:
-        strides[0], member = row, times(extents[0], row)
+        strides[0], member = row, c_product(extents[0], row)
     return Memory(pointer, "b", member, tuple(strides))
 
 
 def ring(pointer: str, tensor: Tensor, sizes: CSizes, walked: int, slots: int) -> Memory:
     """The last steps of a tensor that nobody else needs."""
     strides, width = _without_steps(tensor, sizes, [walked])
-    return Memory(pointer, "m", width, strides, slots, times("members", width))
+    return Memory(pointer, "m", width, strides, slots, c_product("members", width))
 
 
 def column(
@@ -221,9 +221,9 @@ def column(
     strides = list(_without_steps(tensor, sizes, [*walked, *rows])[0])
     extents = [sizes.c(tensor.axes[n].extent) for n in rows]
     for n, stride in zip(rows, row_major(extents), strict=True):
-        strides[n] = times(stride, width)
+        strides[n] = c_product(stride, width)
     place = pointer if offset == "0" else f"({pointer} + {offset})"
-    return Memory(place, "m", times(*extents, width), tuple(strides))
+    return Memory(place, "m", c_product(*extents, width), tuple(strides))
 
 
 def _without_steps(
@@ -233,7 +233,7 @@ def _without_steps(
     extents = [sizes.c(a.extent) for n, a in enumerate(tensor.axes) if n not in walked]
     inner = iter(row_major(extents))
     strides = tuple(None if n in walked else next(inner) for n in range(len(tensor.axes)))
-    return strides, times(*extents)
+    return strides, c_product(*extents)
 
 
 def place_tensors(plan: KernelPlan) -> tuple[dict[str, Memory], list[tuple[str, str]]]:
@@ -254,7 +254,7 @@ def place_tensors(plan: KernelPlan) -> tuple[dict[str, Memory], list[tuple[str, 
         if name not in multiplied or not plan.only_now(name):
             pointer, tensor = f"s{len(scratch)}", plan.body.code.tensors[name]
             store = ring(pointer, tensor, plan.sizes, plan.body.axes[name], slots)
-            scratch.append((pointer, times("members", str(slots), store.member_stride)))
+            scratch.append((pointer, c_product("members", str(slots), store.member_stride)))
             stores[name] = store
     return stores, scratch
 
@@ -282,10 +282,10 @@ def _growing(plan: KernelPlan, place: Within) -> tuple[Memory, Memory]:
     layers = 0 if place.layer is None else 1
     extents = [plan.sizes.c(a.extent) for a in plan.body.code.tensors[place.argument].axes]
     extents[place.axis - 1 + layers] = f"q{number}"
-    strides, member = row_major(extents), times(*extents)
+    strides, member = row_major(extents), c_product(*extents)
     pointer = own = f"t{number}"
     if place.layer is not None:
-        own = f"({pointer} + {times(str(place.layer), strides[0])})"
+        own = f"({pointer} + {c_product(str(place.layer), strides[0])})"
     return (
         Memory(pointer, "b", member, tuple(strides)),
         Memory(own, "b", member, (None, *strides[layers:])),
@@ -403,8 +403,8 @@ class Writer(Lines):
     def flat(self, indices: Sequence[Index], names: Mapping[str, str]) -> str:
         """The place of some indices in a row of all of them."""
         strides = row_major([self.c(i.extent) for i in indices])
-        return total([
-            times(self.from_first(names[i.name], i.lower), stride)
+        return c_sum([
+            c_product(self.from_first(names[i.name], i.lower), stride)
             for i, stride in zip(indices, strides, strict=True)
         ])  # fmt: skip
 
