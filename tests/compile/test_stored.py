@@ -107,7 +107,7 @@ def test_other_sources_have_other_keys(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_few_enough_files_stay(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "KEPT", 8)
+    monkeypatch.setattr(store, "MOST_PLANS", 8)
     for number in range(20):
         stored((number,), Maker(number))
     assert len(list(folder.iterdir())) <= 8

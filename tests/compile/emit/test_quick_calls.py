@@ -95,7 +95,7 @@ def test_few_keys(
     given = {"attn_mask": mask if masked else None, "is_causal": causal, "scale": scale}
     found = running.attention(query, key, value, **given)  # type: ignore[arg-type]
     monkeypatch.setattr(running, "FEW_KEYS", 0)
-    monkeypatch.setattr(running, "kernels", [])
+    monkeypatch.setattr(running, "kernels", {})
     key = key.expand(2, 3, 10, 4)
     expected = running.attention(query, key, value, **given)  # type: ignore[arg-type]
     assert running._fused(expected) is not None and running._fused(found) is None

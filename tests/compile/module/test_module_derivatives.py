@@ -28,7 +28,7 @@ KINDS = ("ugrnn", "self_attention", "rnn_lm", "transformer")
 def fused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Attention by the fused call, whose second gradient is not PyTorch's, however few keys there are."""
     monkeypatch.setattr(running, "FEW_KEYS", 0)
-    monkeypatch.setattr(running, "kernels", [])
+    monkeypatch.setattr(running, "kernels", {})
 
 
 def mixed(values: dict[str, torch.Tensor]) -> torch.Tensor:

@@ -88,9 +88,9 @@ def test_a_program_calls_it(monkeypatch: pytest.MonkeyPatch) -> None:
         calls.append(given)
         return own.attend(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(running, "kernels", [counted])
+    monkeypatch.setitem(running.kernels, "attention", counted)
     found = module(**inputs)
-    monkeypatch.setattr(running, "kernels", [])
+    monkeypatch.setattr(running, "kernels", {})
     expected = module(**inputs)
     assert calls
     for name, value in expected.items():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from indicial.compile.emit import dispatch
+from indicial.compile.emit import running
 from indicial.compile.native import experts, toolchain
 from tests.compile.test_choices import SCORES, SIZES, TEXTS, drawn, made, told
 
@@ -33,7 +33,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
         return found
 
     monkeypatch.setattr(experts, "LEAST", 0)
-    monkeypatch.setattr(dispatch, "experts", [noted])
+    monkeypatch.setitem(running.kernels, "experts", noted)
     yield calls
 
 
@@ -54,7 +54,7 @@ def test_values_and_gradients_are_those_of_the_equations(text: str, used: list[b
         return list(torch.autograd.grad(module(x=own)["y"], leaves, slope, allow_unused=True))
 
     by_kernels = slopes()
-    dispatch.experts.clear()  # type: ignore[attr-defined]
+    del running.kernels["experts"]
     for name, one, other in zip(["x", *names], by_kernels, slopes(), strict=True):
         assert (one is None) == (other is None), name
         if one is not None and other is not None:

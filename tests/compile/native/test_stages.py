@@ -4,7 +4,7 @@ from indicial import load
 from indicial.compile.native.body import body
 from indicial.compile.native.projections import Gathered, Projection, projections
 from indicial.compile.native.stages import Fused, stages
-from indicial.compile.native.writing.writer import times
+from indicial.compile.native.writing.writer import c_product
 from indicial.compile.schedule.schedule import schedule
 
 
@@ -37,5 +37,5 @@ def test_a_product_that_is_part_of_a_sum_is_made_once() -> None:
 
 
 def test_numbers_of_a_product_in_c_are_multiplied_out() -> None:
-    assert times("4", "n0", "8") == "32 * n0"
-    assert (times("n0", "n1"), times("2", "0", "n0"), times()) == ("n0 * n1", "0", "1")
+    assert c_product("4", "n0", "8") == "32 * n0"
+    assert (c_product("n0", "n1"), c_product("2", "0", "n0"), c_product()) == ("n0 * n1", "0", "1")

@@ -120,7 +120,7 @@ def test_a_folder_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_old_kernels_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(toolchain, "KEPT", 8)
+    monkeypatch.setattr(toolchain, "MOST_KERNELS", 8)
     for number in range(8):
         toolchain.library_file(
             f"key{number}", lambda output: output.write_text("x") and None, tmp_path

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from indicial.compile.emit.doubling import Alone, sizes_of, unseen
-from indicial.compile.emit.running import TensorMap, experts, followed
+from indicial.compile.emit.running import TensorMap, by_kernel, followed
 from indicial.compile.passes.choices import Choice
 from indicial.compile.passes.new_tensors import index_name
 from indicial.compile.passes.scan import Scan, Unsupported, extract, rowwise
@@ -75,10 +75,7 @@ class Dispatch:
         if not any(places.counts):
             return self.whole.run(arguments, by_name, lengths)
         given = [places.given(arguments[t.number], t) for t in self.taken]
-        result = next(
-            (own for kernel in experts
-             if (own := kernel(self.rows, given, places.counts, by_name)) is not None), None
-        )  # fmt: skip
+        result = by_kernel("experts", self.rows, given, places.counts, by_name)
         if result is None:
             parts = [places.parts(x, t) for x, t in zip(given, self.taken, strict=True)]
             run = self.rows.of_sizes(by_name)

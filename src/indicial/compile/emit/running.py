@@ -50,16 +50,14 @@ def differentiating() -> bool:
     return torch.is_grad_enabled() or torch_inside.transforming()
 
 
-kernels: list[Callable[[Tensor, Tensor, Tensor, bool, float | None], Tensor | None]] = []
-"""Who computes attention without a mask faster than PyTorch does, or gives None."""
+kernels: dict[str, Callable[..., Any]] = {}
+"""Who computes faster than PyTorch does, or gives None: `attention` without a mask, the rows of all choices
+of `experts` (`emit/dispatch.py`), `outer` products of tall matrices (`weight_gradient`)."""
 
-experts: list[
-    Callable[[Any, Sequence[Tensor], Sequence[int], Mapping[str, int]], Tensor | None]
-] = []
-"""Who does so with the rows of all choices (`emit/dispatch.py`)."""
 
-outers: list[Callable[[Tensor, Tensor, Tensor | None], Tensor]] = []
-"""Who multiplies tall matrices faster than PyTorch does (`weight_gradient`)."""
+def by_kernel(name: str, *given: Any) -> Any:
+    """What a kernel gives; None where there is none for it."""
+    return kernels[name](*given) if name in kernels else None
 
 
 def attention(
@@ -74,9 +72,9 @@ def attention(
     if _few_keys(query, key) or followed(query, key, value):
         return written_out(query, key, value, attn_mask, is_causal, scale)
     if attn_mask is None and not torch.compiler.is_compiling() and key.shape[-2] > FEW_KEYS:
-        for kernel in kernels:
-            if (own := kernel(query, key, value, is_causal, scale)) is not None:
-                return own
+        own: Tensor | None = by_kernel("attention", query, key, value, is_causal, scale)
+        if own is not None:
+            return own
     found = F.scaled_dot_product_attention(
         query, key, value, attn_mask=attn_mask, is_causal=is_causal, scale=scale
     )
@@ -237,9 +235,8 @@ class _Linears(torch.autograd.Function):
 
 def weight_gradient(slopes: Tensor, x: Tensor, into: Tensor | None = None) -> Tensor:
     """`slopes.mT @ x`, summed over members and steps, as a new tensor or in the memory of one."""
-    for outer in outers:
-        return outer(slopes, x, into)
-    return torch.mm(slopes.mT, x, out=into)
+    own: Tensor | None = by_kernel("outer", slopes, x, into)
+    return torch.mm(slopes.mT, x, out=into) if own is None else own
 
 
 def side_by_side(parts: Sequence[Tensor]) -> Tensor:

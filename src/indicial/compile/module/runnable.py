@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import torch
@@ -28,27 +29,18 @@ from indicial.program.rewrite import tensors_read
 Starter = Callable[..., None]
 
 
-def _attention(*given: Any) -> torch.Tensor | None:
-    from indicial.compile.native.by_hand import attend  # only for those who have some
+def _by_kernel(module: str, name: str) -> Callable[..., Any]:
+    """A function of a module of kernels, which is imported only for those who call it."""
 
-    return attend(*given)
+    def call(*given: Any) -> Any:
+        return getattr(import_module(f"indicial.compile.native.{module}"), name)(*given)
 
-
-def _experts(*given: Any) -> torch.Tensor | None:
-    from indicial.compile.native.experts import by_kernels
-
-    return by_kernels(*given)
+    return call
 
 
-def _outer(*given: Any) -> torch.Tensor:
-    from indicial.compile.native.by_hand import outer_product
-
-    return outer_product(*given)
-
-
-running.kernels.append(_attention)
-running.outers.append(_outer)
-running.experts.append(_experts)
+running.kernels["attention"] = _by_kernel("by_hand", "attend")
+running.kernels["outer"] = _by_kernel("by_hand", "outer_product")
+running.kernels["experts"] = _by_kernel("experts", "by_kernels")
 
 
 @dataclass(frozen=True)
