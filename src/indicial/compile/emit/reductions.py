@@ -28,7 +28,7 @@ from indicial.compile.emit.reads import Bounds, choose
 from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.values import Environment, Factor, Value, aligned, expanded
 from indicial.program import ir
-from indicial.program.cost.conditions import add, conjuncts, constraints, joined
+from indicial.program.cost.conditions import add, conjuncts, inequality, joined
 from indicial.program.moving import moved
 from indicial.program.rewrite import free_indices
 
@@ -407,9 +407,7 @@ def narrowed_places(
     lower, extent = bounds
     left = []
     for part in conjuncts(condition):
-        told, exact = constraints(part)
-        form = told[0].form if exact and len(told) == 1 and not told[0].differs else None
-        upper = lower + extent - 1
+        form, upper = inequality(part), lower + extent - 1
         least = None if form is None else ir.number_at(add(place, form))  # form ≤ 0: place ≥ least
         most = None if form is None else ir.number_at(add(place, form, -1))
         if least is not None and sizes.certain(lower - least):
@@ -429,10 +427,10 @@ def _bound(
     part: ir.Expression, indices: dict[str, ir.Index], env: Environment, ragged: Ragged
 ) -> ir.Index | None:
     """The index that a comparison bounds, with its new range; None if that is not certain."""
-    told, exact = constraints(part)
-    if not exact or len(told) != 1 or told[0].differs:
+    told = inequality(part)
+    if told is None:
         return None
-    form = env.affine(told[0].form)  # at most 0
+    form = env.affine(told)  # at most 0
     if len(form.terms) != 1 or ragged.varies(form.offset, env):
         return None
     ((name, factor),) = form.terms

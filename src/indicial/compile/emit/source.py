@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from indicial.compile.emit.batch import MEMBER, lift, with_logs
 from indicial.compile.emit.calls import IN_PLACE, MERGED, NAMES, Finding
 from indicial.compile.emit.helpers import HELPERS
-from indicial.compile.emit.nodes import ALL, INDEXED, Node
+from indicial.compile.emit.nodes import ALL, FLOAT, INDEXED, Listed, Node, Operand
 from indicial.compile.emit.patterns import biased, in_place, multiplied_together
 from indicial.compile.emit.printing import WIDTH, Line, Printer, Return, quoted
 from indicial.compile.emit.program import Emission, Writing
@@ -121,11 +122,10 @@ class _Module:
             lines.append(like)
         for name, identifier in given.items():
             if self.code.tensors[name].role == "constant":
-                literal = repr(self.code.constants[name]).replace("(", "[").replace(")", "]")
-                literal = literal.replace(",]", "]")
-                lines.append(
-                    f"    {identifier} = torch.tensor({literal}, dtype=dtype, device=device)"
-                )
+                values, like_others = _listed(self.code.constants[name]), torch.like(FLOAT)
+                node = torch.graph.make("torch.tensor", values, options=like_others)
+                text = Printer(self.names, self.letters).inline(node)
+                lines.append(f"    {identifier} = {text}")
         return lines
 
     def unpack(self, source: str, names: list[str], layers: Collection[str] = ()) -> list[str]:
@@ -228,6 +228,11 @@ class _Module:
             '    dtype = p[""].dtype if "" in p else torch.get_default_dtype()\n'
             f'    device = p[""].device if "" in p else {device}'
         )
+
+
+def _listed(value: Any) -> Operand:
+    """The values of a constant, as lists in lists."""
+    return Listed(map(_listed, value)) if isinstance(value, tuple) else value
 
 
 def _imports(text: str) -> list[str]:

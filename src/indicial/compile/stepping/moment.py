@@ -25,9 +25,9 @@ from dataclasses import dataclass, replace
 from indicial.compile.passes.algebra import size_value
 from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.stepping.causal import Causal, reads, unknown_end
-from indicial.compile.stepping.support import says_only, upper
+from indicial.compile.stepping.support import upper
 from indicial.program import ir
-from indicial.program.cost.conditions import add, conjuncts, joined
+from indicial.program.cost.conditions import add, conjuncts, inequality, joined
 from indicial.program.meaning.functions import combine
 from indicial.program.meaning.machine import NO_TOKEN
 from indicial.program.moving import Unmovable, specialised
@@ -262,7 +262,7 @@ class Moment:
                     raise unknown_end(self.walk.size, statement, statement.span)
                 end, condition = found
                 index = replace(index, extent=end - index.lower + 1)
-                if condition in rest and says_only(condition):
+                if condition in rest and inequality(condition) is not None:
                     rest.remove(condition)
             result.append(index)
         return result, rest

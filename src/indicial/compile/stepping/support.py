@@ -23,7 +23,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from indicial.program import ir
-from indicial.program.cost.conditions import add, conjuncts, constraints, joined, negation
+from indicial.program.cost.conditions import (
+    add,
+    conjuncts,
+    constraints,
+    inequality,
+    joined,
+    negation,
+)
 from indicial.program.meaning.functions import FUNCTIONS
 from indicial.program.moving import indices_at, moved
 from indicial.program.rewrite import free_indices, rebuild
@@ -53,7 +60,7 @@ def with_support(code: ir.Code, walk: Walk) -> ir.Code:
             if conditions:
                 at = indices_at(code.of(statement.target)[-1], statement.left) or {}
                 conditions = [moved(c, at) for c in conditions]
-                if any(_truth(guard, _beyond(c, holds=True)) is False for c in conditions):
+                if any(_truth(guard, inequality(c)) is False for c in conditions):
                     continue  # it says where the tensor is 0, as the ends of the others do now
                 guard = joined([*conjuncts(guard), *conditions])
         body = rebuild(statement.body, leaf=leaf)
@@ -92,8 +99,8 @@ class _Supports:
     def where(self, expression: ir.Expression) -> Iterator[ir.Expression]:
         """Conditions outside of which the expression is 0."""
         for condition in dict.fromkeys(self.conditions(expression)):
-            beyond = _beyond(condition)
-            if beyond is not None and self.value(expression, beyond) == 0:
+            form = inequality(condition)
+            if form is not None and self.value(expression, _opposite(form)) == 0:
                 yield condition
 
     def conditions(self, expression: ir.Expression) -> Iterator[ir.Expression]:
@@ -178,14 +185,6 @@ def _opposite(form: ir.Affine) -> ir.Affine:
     return add(ir.Affine((), Size.of(1)), form, -1)
 
 
-def _beyond(condition: ir.Expression, holds: bool = False) -> ir.Affine | None:
-    """What is at most 0 where one inequality does not hold, or where it does."""
-    found, exact = constraints(condition)
-    if not exact or len(found) != 1 or found[0].differs:
-        return None
-    return found[0].form if holds else _opposite(found[0].form)
-
-
 def _truth(condition: ir.Expression | None, beyond: ir.Affine | None) -> bool | None:
     """Whether a condition holds wherever `beyond ≤ 0`; None where it depends, or nobody knows."""
     if beyond is None:
@@ -225,9 +224,3 @@ def upper(name: str, conditions: Sequence[ir.Expression]) -> tuple[Size, ir.Expr
             if best is None or ((best[0] - end).number or 0) > 0:
                 best = end, condition
     return best
-
-
-def says_only(condition: ir.Expression) -> bool:
-    """Whether a condition is one inequality, so that a range can take its place."""
-    found, exact = constraints(condition)
-    return exact and len(found) == 1

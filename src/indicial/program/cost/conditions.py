@@ -124,6 +124,12 @@ def constraints(condition: Expression | None) -> tuple[list[Constraint], bool]:
     return table[condition.function], True
 
 
+def inequality(condition: Expression | None) -> Affine | None:
+    """What is at most 0 where a condition holds, if it is one inequality and nothing else."""
+    found, exact = constraints(condition)
+    return found[0].form if exact and len(found) == 1 and not found[0].differs else None
+
+
 def surely_in(place: Affine, ranges: Mapping[str, Index], axis: Index | Axis) -> bool:
     """Whether a place is in a range wherever its indices are in theirs, whatever the sizes are."""
     ends = place.known_ends(ranges)
