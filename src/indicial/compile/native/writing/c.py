@@ -93,6 +93,10 @@ class Lines:
         """The variables of values that have been found."""
         self.heads: list[str] | None = None
         """The lines that find values, while those that read them are written."""
+        self.scratch: list[tuple[str, str]] = []
+        """Memory of each part: a name, and how many numbers."""
+        self.zeros: list[str] = ["1"]
+        """How long the row of zeros must be: each of these at least."""
 
     def line(self, text: str) -> None:
         self.lines.append("  " * self.depth + text)
@@ -135,6 +139,22 @@ class Lines:
         with self.behind(self.heads):
             yield
         self.known, self.heads = before
+
+    def memory(self) -> list[str]:
+        """Scratch memory, and a row of zeros behind it; `scratch` is to be freed."""
+        lines = ["  long need = 0, empty = 0;"]
+        for name, width in self.scratch:
+            lines += [f"  const long at_{name} = need;", f"  need += padded({width});"]
+        lines += [f"  if ({zeros} > empty) empty = {zeros};" for zeros in dict.fromkeys(self.zeros)]
+        lines += [
+            "  real *scratch = allocate((need + padded(empty)) * sizeof(real));",
+            "  const real *zero = scratch + need; (void)zero;",
+            "  for (long i = 0; i < empty; i++) scratch[need + i] = 0;",
+        ]
+        pointers = [
+            f"  real *{name} = scratch + at_{name}; (void){name};" for name, _ in self.scratch
+        ]
+        return [*lines, *pointers]
 
     def once(self, kind: str, letter: str, value: str) -> str:
         """The variable of a value that is found once."""

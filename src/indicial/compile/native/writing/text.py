@@ -144,17 +144,8 @@ def _part(w: Writer, even: bool) -> list[str]:
         f"static void part(const struct call *call, const real *w, long {names}) {{",
         *declarations(w.sizes, w.plan.arguments, w.plan.kept),
         f"  const long members = {count}; (void)members;",
-        "  long need = 0, empty = 0;",
+        *w.memory(),
     ]
-    for name, width in w.scratch:
-        lines += [f"  const long at_{name} = need;", f"  need += padded({width});"]
-    lines += [f"  if ({zeros} > empty) empty = {zeros};" for zeros in dict.fromkeys(w.zeros)]
-    lines += [
-        "  real *scratch = allocate((need + padded(empty)) * sizeof(real));",
-        "  const real *zero = scratch + need; (void)zero;",
-        "  for (long i = 0; i < empty; i++) scratch[need + i] = 0;",
-    ]
-    lines += [f"  real *{name} = scratch + at_{name};" for name, _ in w.scratch]
     for name, k, n, count in w.packed:
         size = c_product(f"packed_size(call, {k}, {n})", count)
         lines += [f"  const real *{name} = w;", f"  w += {size};"]

@@ -11,7 +11,7 @@ rows are gathered in such panels too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -19,7 +19,7 @@ from indicial.compile.native.routine import PARTS
 from indicial.compile.native.tile import TIME, Sweep, Tile
 from indicial.compile.native.writing.c import CSizes, declarations
 from indicial.compile.native.writing.tile_steps import TileSteps
-from indicial.compile.native.writing.tile_values import NOTHING, TILE
+from indicial.compile.native.writing.tile_values import TILE
 from indicial.program.ir import Code
 
 
@@ -77,40 +77,22 @@ class _Text(TileSteps):
                     self.line(line)
                 self.lines += body
         self.depth = 0
-        self.line(
-            "static void part(const struct call *call, const real *w, long first, long last) {"
-        )
-        self.depth = 1
-        self.line("(void)w;")
-        self.lines += declarations(self.sizes, self.arguments, tile.outputs)
-        self.line("long need = 0;")
-        for name, length in self.scratch:
-            self.line(f"const long at_{name} = need;")
-            self.line(f"need += padded({length});")
-        self.line("real *scratch = allocate((need + 16) * sizeof(real));")
-        for name, _ in self.scratch:
-            self.line(f"real *{name} = scratch + at_{name}; (void){name};")
-        for name, length in self.scratch:
-            if name == NOTHING:
-                self.line(f"for (long i = 0; i < {length}; i++) {name}[i] = 0;")
-        with self.block("for (long item = first; item < last; item++)"):
-            parts = self.sizes.variable(PARTS)
-            self.line(f"const long b = item / {parts}, piece = item % {parts}; (void)piece;")
-            for name in sorted(self.sizes.ragged):
-                variable = self.sizes.variable(name)
-                self.line(f"const long {variable}_b = lengths_{variable}[b];")
-            for name, variable in outer:
-                self.line(
-                    f"for (long {variable} = 0; {variable} < {self.extent(name)}; {variable}++) {{"
-                )
-                self.depth += 1
-            self.lines += inner
-            for _ in outer:
-                self.depth -= 1
-                self.line("}")
-        self.line("free(scratch);")
-        self.depth = 0
-        self.line("}")
+        given = "const struct call *call, const real *w, long first, long last"
+        with self.block(f"static void part({given})"):
+            self.line("(void)w;")
+            self.lines += [*declarations(self.sizes, self.arguments, tile.outputs), *self.memory()]
+            with ExitStack() as opened:
+                opened.enter_context(self.block("for (long item = first; item < last; item++)"))
+                parts = self.sizes.variable(PARTS)
+                self.line(f"const long b = item / {parts}, piece = item % {parts}; (void)piece;")
+                for name in sorted(self.sizes.ragged):
+                    variable = self.sizes.variable(name)
+                    self.line(f"const long {variable}_b = lengths_{variable}[b];")
+                for name, e in outer:
+                    loop = f"for (long {e} = 0; {e} < {self.extent(name)}; {e}++)"
+                    opened.enter_context(self.block(loop))
+                self.lines += inner
+            self.line("free(scratch);")
 
     # ---- through time ----
 

@@ -31,8 +31,6 @@ TILE = 24
 """How many vectors of one state a tile has."""
 SPAN_ROW = "(v - from) * P * V"
 """Where a step is in a panel: of all steps, or of those of a block (`TileValues.blocks`)."""
-NOTHING = "nothing"
-"""The memory of zeros that is read beyond the steps."""
 BYTES = {"float": 4, "double": 8}
 
 
@@ -60,7 +58,6 @@ class TileValues(Lines):
         """What is found once for a member, before its columns."""
         self.folded: dict[object, str] = {}
         self.folds = True
-        self.scratch: list[tuple[str, str]] = []
         lanes = 64 // BYTES[real]
         columns = tile.ranges[tile.vec][1].substitute(dict(sizes.fixed)).number
         fits = columns is not None and tile.vec not in sizes.ragged
@@ -443,16 +440,12 @@ class TileValues(Lines):
         panel = self.panel(start, step, walked, row, vec)
         own = f"P * V * {self.rows}" if row else "P * V"
         address = f"{panel} + {'(v - from)' if self.blocks else moment} * {own}" if step else panel
-        guard = " && ".join(guards)
-        pointer = self.once(
-            "const real *", "g", f"({guard}) ? {address} : {self.nothing()}" if guard else address
-        )
+        if guards:
+            vectors = f"{self.rows_all()} * P" if self.tile.coupled else str(TILE)
+            self.zeros.append(f"{vectors} * V")
+            address = f"({' && '.join(guards)}) ? {address} : zero"
+        pointer = self.once("const real *", "g", address)
         return InC(f"load({pointer} + {'r * P * V + ' if row else ''}p * V)", kind)
-
-    def nothing(self) -> str:
-        return self.want(
-            NOTHING, f"{self.rows_all()} * P * V" if self.tile.coupled else f"{TILE} * V"
-        )
 
     def scalar(
         self, start: str, moment: str, step: str, row: str, guards: Sequence[str], kind: int

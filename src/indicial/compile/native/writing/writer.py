@@ -302,9 +302,7 @@ class Writer(Lines):
         self.sizes = plan.sizes
         self.real = plan.real
         self.stores, self.scratch = place_tensors(plan)
-        """Where tensors are; memory of each part: a name, and how many numbers."""
-        self.zeros: list[str] = ["1"]
-        """How long the row of zeros must be: each of these at least."""
+        """Where tensors are, and the memory that each part has for some of them."""
         self.packing: list[str] = []
         self.packed: list[tuple[str, str, str, str]] = []
         """The weights of each product: a name, how many rows, how many columns, how many of these."""
