@@ -38,8 +38,8 @@ NULL, and uses one thread, where PyTorch is set to one thread or was built witho
 
 **Why PyTorch's.** Its workers spin for some milliseconds after each operation, so a second pool
 would compete with them for the same cores. Shared, they start a kernel in 1 µs (2 µs after an
-operation of PyTorch, 3 to 7 µs when they went to sleep). The barrier of threads.h takes 0.2 µs,
-OpenMP's 0.3 µs. It pays to divide from a few dozen µs of work a part on.
+operation of PyTorch, 3 to 7 µs when they went to sleep). It pays to divide from a few dozen µs of
+work a part on.
 
 All this with a free core for each thread. Where other processes use the cores, a start may wait
 20 ms until a worker has its turn, as PyTorch's own operations do; a pool of our own that sleeps on
