@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from indicial.compile.native.tile import TIME, Fading, Item, Meeting, Sweep, Tile, now
 from indicial.compile.native.writing.c import CSizes
 from indicial.compile.native.writing.tile_values import ROW, SPAN_ROW, VEC, TileValues
-from indicial.compile.native.writing.writer import c_product, c_sum, row_major
+from indicial.compile.native.writing.writer import given_memory
 from indicial.compile.passes.algebra import ONE, flat, quotient, times
 from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import Apply, Code, Expression, Read
@@ -418,17 +419,12 @@ class TileSteps(TileValues):
     def element(self, item: Item, column: str = "l") -> str:
         """The address of an output's element."""
         number = len(self.arguments) + self.tile.outputs.index(item.target)
-        axes = self.code.tensors[item.target].axes
-        strides = row_major([self.c(a.extent, False) for a in axes])
+        tensor = self.code.tensors[item.target]
         places = {
             TIME: f"(v - {self.c(self.tile.ranges[TIME][0])})", self.tile.row: "(i0 + r)",
             self.tile.vec: f"(j0 + {column})",
             **{name: f"e{n}" for n, name in enumerate(self.tile.outer)},
         }  # fmt: skip
-        whole = " * ".join(self.c(a.extent, False) for a in axes) or "1"
-        own = "b" if self.tile.vec in item.left else "item"
-        parts = [
-            f"{own} * ({whole})",
-            *(c_product(places[r], s) for r, s in zip(item.left, strides, strict=True)),
-        ]
-        return f"t{number} + {c_sum(parts)}"
+        store = given_memory(f"t{number}", tensor, self.sizes, True)
+        store = replace(store, member="b" if self.tile.vec in item.left else "item")
+        return store.base([(axis, places[role]) for axis, role in enumerate(item.left)])

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from indicial.compile.native.tile import TIME, Fading, Item, Tile, places_of
 from indicial.compile.native.writing.c import CScope, CSizes, Lines
-from indicial.compile.native.writing.writer import c_product, c_sum, row_major
+from indicial.compile.native.writing.writer import c_product, c_sum, given_memory
 from indicial.compile.passes.algebra import flat
 from indicial.compile.passes.scan import Unsupported
 from indicial.program import ir
@@ -384,21 +384,19 @@ class TileValues(Lines):
 
     def argument(self, node: ir.Read) -> InC:
         tile = self.tile
-        axes = self.code.tensors[node.tensor].axes
-        strides = row_major([self.c(a.extent, False) for a in axes])
+        tensor, batched = self.code.tensors[node.tensor], node.tensor not in self.same
         number = self.arguments.index(node.tensor)
-        whole = " * ".join(self.c(a.extent, False) for a in axes) or "1"
-        if node.tensor not in self.same and len(axes) > 1:  # rows may lie apart
-            strides[0] = f"q{number}"
-            whole = f"{self.c(axes[0].extent, False)} * q{number}"
-        base = [] if node.tensor in self.same else [f"b * ({whole})"]
+        apart = f"q{number}" if batched and len(tensor.axes) > 1 else ""
+        store = given_memory(f"t{number}", tensor, self.sizes, batched, apart)
+        base = [c_product("b", store.member_stride)] if batched else []
         row = vec = step = late = ""
         guards: list[str] = []
         walked: tuple[int, ir.Axis] | None = None
         outer = {name: f"e{n}" for n, name in enumerate(tile.outer)}
-        for place, axis, stride in zip(node.places, axes, strides, strict=True):
+        for place, axis, stride in zip(node.places, tensor.axes, store.strides, strict=True):
             if not isinstance(place, ir.Affine):
                 raise Unsupported(f"{node.tensor} is read at a computed place")
+            assert stride is not None
             if not place.terms:
                 base.append(c_product(self.c(place.offset - axis.lower), stride))
                 at = self.c(place.offset)

@@ -192,7 +192,9 @@ def row_major(extents: Sequence[str]) -> list[str]:
     return strides[::-1][: len(extents)] if extents else []
 
 
-def argument(pointer: str, tensor: Tensor, sizes: CSizes, batched: bool, row: str = "") -> Memory:
+def given_memory(
+    pointer: str, tensor: Tensor, sizes: CSizes, batched: bool, row: str = ""
+) -> Memory:
     """A tensor in PyTorch's memory; `row` is how far apart its rows are, if they have gaps."""
     extents = [sizes.c(axis.extent) for axis in tensor.axes]
     strides = row_major(extents)
@@ -267,7 +269,7 @@ def _given(plan: KernelPlan) -> dict[str, Memory]:
         batched = name not in plan.body.unbatched
         tensor = plan.body.code.tensors[name]
         row = f"q{number}" if batched and len(tensor.axes) > 1 and name not in begun else ""
-        stores[name] = argument(f"t{number}", tensor, plan.sizes, batched, row)
+        stores[name] = given_memory(f"t{number}", tensor, plan.sizes, batched, row)
     for name, place in plan.within.items():
         stores[place.argument], stores[name] = _growing(plan, place)
     return stores
