@@ -103,12 +103,10 @@ class _Solver:
         if isinstance(place, ir.Flat) and isinstance(target, ir.Flat):
             pairs = zip(place.indices, target.indices, strict=True)
             return all(self.equate(ir.Affine.of(a), ir.Affine.of(b)) for a, b in pairs)
-        if (
-            not isinstance(place, ir.Affine)
-            or isinstance(target, ir.Flat)
-            or size_indices(place.offset)
-        ):
-            self.equations.append((place_value(place), place_value(target)))
+        equation = place_value(place), place_value(target)
+        plain = isinstance(place, ir.Affine) and not size_indices(place.offset)
+        if not plain or isinstance(target, ir.Flat):
+            self.equations.append(equation)
             return True
         at = moved_affine(place, self.places)
         rest = moved_affine(ir.Affine((("+", 1), ("-", -1))), {"+": target, "-": at})
@@ -122,7 +120,7 @@ class _Solver:
                 if self.allowed(name, value):
                     self.settle(name, value)
                     return True
-        self.equations.append((place_value(place), place_value(target)))
+        self.equations.append(equation)
         return True
 
     def allowed(self, name: str, value: ir.Affine) -> bool:

@@ -105,15 +105,8 @@ def body_form(body: ir.Expression) -> Form | None:
         case ir.Apply("*", (*scale, ir.Reduce("sum") as core)):
             scaled = scale[0] if len(scale) == 1 else ir.Apply("*", tuple(scale))
             return _product(scaled, core)
-        case ir.Apply("neg", (inner,)) if isinstance(body_form(inner), Product):
-            product = body_form(inner)
-            assert isinstance(product, Product)
-            return Product(
-                ir.Apply("neg", (product.scale,)),
-                product.indices,
-                product.condition,
-                product.factors,
-            )
+        case ir.Apply("neg", (inner,)) if isinstance(product := body_form(inner), Product):
+            return replace(product, scale=ir.Apply("neg", (product.scale,)))
         case ir.Reduce(operator, indices, condition, ir.Read() as read) if is_pointwise(condition):
             return Reduction(operator, indices, condition, read)
         case ir.Softmax(indices, condition, ir.Read() as read) if is_pointwise(condition):
