@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -46,8 +46,8 @@ def recurrences(plan: Plan) -> Iterator[Recurrence]:
     for call in plan.calls():
         if isinstance(call.function, Dispatch):
             continue
-        assert isinstance(call.function, partial)
-        yield call.function.args[0]
+        assert isinstance(call.function, Recurrence)
+        yield call.function
 
 
 class Given:

@@ -51,7 +51,7 @@ def test_a_step_is_products_and_loops(name: str) -> None:
     code = indicial.load(name).code
     want = [code.loss] if code.loss else [code.statements[-1].target]
     for call in planned(code, want).plan.calls():
-        (recurrence,) = call.function.args
+        recurrence = call.function
         for part in recurrence.forward.parts:
             if not isinstance(part, Native):
                 continue

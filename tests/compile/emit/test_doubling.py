@@ -127,7 +127,7 @@ def test_recurrences_without_their_kernel() -> None:
     """On other devices, and inside transforms."""
     program = code(GATES)
     (call,) = planned(program, ["h"]).plan.calls()
-    recurrence = call.function.args[0]  # type: ignore[attr-defined]
+    recurrence = call.function
     assert recurrence.linear is not None
     sizes = {"T": 5, "J": 3, "K": 2}
     torch.manual_seed(0)

@@ -91,7 +91,7 @@ def test_values_and_gradients_are_those_of_the_loop(
 def recurrence_of(name: str) -> tuple[recurrences.Recurrence, list[torch.Tensor], dict[str, int]]:
     code = indicial.load(name).code
     (call,) = planned(code, ["h"]).plan.calls()
-    (recurrence,) = call.function.args  # type: ignore[attr-defined]
+    recurrence = call.function
     sizes = small_sizes(code, 3)
     generator = torch.Generator().manual_seed(1)
     arguments = [
@@ -212,7 +212,7 @@ def test_without_gradients_nothing_is_kept_for_them(name: str) -> None:
     # Two kernels: a compiler may fuse `a*b + c` in one of them and not in the other.
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
     for call in ready.plan.calls():
-        (recurrence,) = call.function.args  # type: ignore[attr-defined]
+        recurrence = call.function
         (short,) = (p for p in recurrence.outputs_only.parts if isinstance(p, Native))
         (long,) = (p for p in recurrence.forward.parts if isinstance(p, Native))
         assert short.kernels  # it ran

@@ -37,7 +37,6 @@ near misses
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -153,7 +152,8 @@ class _Writer:
             reason = self.reasons[call.loop.variable]
             yield from self.rows([("linear", [linear]), ("no kernel", [reason])], depth)
             return
-        recurrence = _recurrence(call)
+        recurrence = call.function
+        assert isinstance(recurrence, Recurrence)
         yield from self.together(recurrence.scan.absorbed, around)
         yield from self.say(f"{_walk(call.loop)}: one kernel in C", len(around))
         yield from self.steps(call.loop.steps, (*around, call.loop))
@@ -192,13 +192,6 @@ def _linear(found: Linear, loop: Loop) -> str:
     steps = str(loop.extent)
     rounds = f"log2({steps}) rounds of a parallel scan do for {steps} steps"
     return f"in {found.state}, with the factor {factor}: {rounds}"
-
-
-def _recurrence(call: Call) -> Recurrence:
-    assert isinstance(call.function, partial)
-    recurrence = call.function.args[0]
-    assert isinstance(recurrence, Recurrence)
-    return recurrence
 
 
 def _moved(lines: Iterable[str], depth: int) -> Iterator[str]:

@@ -12,7 +12,7 @@ cut short or changed is made again. Files are written beside their place and ren
 
 The text is JSON: a list of records, each a number, a word, or a list of a kind and the numbers of
 earlier records. So both ways are a loop, however deep the value is. The kinds are the containers of
-Python, the classes of `CLASSES`, the one function and the methods of `METHODS`; a text that names
+Python and the classes of `CLASSES`; a text that names
 anything else is refused. Two references to one object are so again. `Packed(value)` inside what is
 encoded is a text of its own until somebody asks for the value.
 
@@ -34,7 +34,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
-from types import MethodType
 from typing import Any, Generic, TypeVar
 
 from indicial.compile.ground import private
@@ -61,12 +60,6 @@ CLASSES = {
     "compile.passes.scan": "Members Scan",
 }
 """All that is ever made of a stored text; imported when it is met."""
-
-METHODS = ("run", "start")
-"""The methods that a stored value may hold."""
-
-FUNCTION = "compile.native.recurrence.run"
-"""The function that it may hold, with its first argument."""
 
 PACKAGE = "indicial."
 CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
@@ -155,14 +148,6 @@ def _taken_apart(value: object) -> tuple[str, list[object]]:
         return "packed", [value.text]
     if isinstance(value, Fraction):
         return "fraction", [value.numerator, value.denominator]
-    if isinstance(value, functools.partial):
-        if value.keywords or _name(value.func) != FUNCTION:
-            raise TypeError(f"{value} is not stored")
-        return "partial", [*value.args]
-    if isinstance(value, MethodType):
-        if value.__name__ not in METHODS:
-            raise TypeError(f"{value} is not stored")
-        return "method", [value.__self__, value.__name__]
     if type(value).__name__ in CONTAINERS and type(value).__module__ == "builtins":
         assert isinstance(value, Iterable)
         if isinstance(value, dict):
@@ -183,25 +168,9 @@ def _maker(kind: str) -> Callable[[list[Any]], Any]:
         return CONTAINERS[kind]
     if kind == "packed":
         return lambda parts: Packed.of(*parts)
-    if kind == "partial":
-        module, _, name = FUNCTION.rpartition(".")
-        function = getattr(importlib.import_module(PACKAGE + module), name)
-        return lambda parts: functools.partial(function, *parts)
-    if kind == "method":
-        return _method
     made, names = _class(kind), _fields(kind)
     made = getattr(made, "restored", made)
     return lambda parts: made(**dict(zip(names, parts, strict=True)))
-
-
-def _method(parts: list[Any]) -> MethodType:
-    owner, name = parts
-    _fields(_name(type(owner)))
-    if name not in METHODS:
-        raise ValueError(f"{name} is not stored")
-    found = getattr(owner, name)
-    assert isinstance(found, MethodType)
-    return found
 
 
 @functools.cache

@@ -26,8 +26,6 @@ from indicial.program.ir import Code
 from indicial.program.meaning.differing import dependent
 from indicial.program.rewrite import tensors_read
 
-Starter = Callable[..., None]
-
 
 def _by_kernel(module: str, name: str) -> Callable[..., Any]:
     """A function of a module of kernels, which is imported only for those who call it."""
@@ -51,10 +49,10 @@ class Expected:
     sizes: Mapping[str, int]
     ragged: frozenset[str]
 
-    def start(self, starts: Iterable[Starter]) -> None:
+    def start(self, kernels: Iterable[Any]) -> None:
         """Have kernels compiled, or loaded, in the background."""
-        for start in starts:
-            start(self.dtype, self.sizes, self.ragged)
+        for function in kernels:
+            function.start(self.dtype, self.sizes, self.ragged)
 
     def start_gradients(self, code: Code, calls: Iterable[Call]) -> None:
         """Gradients of parameters will be asked for; if not, some kernels are compiled in vain.
@@ -65,9 +63,9 @@ class Expected:
         owned = frozenset(n for n, tensor in code.tensors.items() if tensor.role == "parameter")
         changing = dependent(code, owned)
         for call in reversed(list(calls)):
-            if call.expect is not None:
+            if hasattr(call.function, "expect"):
                 needed = [n for n, piece in enumerate(call.arguments) if piece.tensor in changing]
-                call.expect(self.dtype, self.sizes, self.ragged, needed)
+                call.function.expect(self.dtype, self.sizes, self.ragged, needed)
 
 
 class Key(NamedTuple):
@@ -88,8 +86,8 @@ class Runnable:
     """What runs for some wanted names, and what it needs."""
 
     source: Source
-    starts: tuple[Starter, ...]
-    """What makes kernels ready: `start(dtype, sizes, ragged)`."""
+    kernels: tuple[Any, ...]
+    """What it calls that can be made ready: `start(dtype, sizes, ragged)`."""
     walks: bool
     """Whether it goes along its input step by step."""
     reads: frozenset[str]
@@ -103,7 +101,7 @@ def runnable(code: Code, key: Key, expected: Expected | None = None) -> Runnable
     asked = ("runnable", key_of(code), *key, toolchain.available())
     found = stored(asked, lambda: _made(code, key, expected))
     if expected is not None:
-        expected.start(found.starts)
+        expected.start(found.kernels)
     return found
 
 
@@ -120,16 +118,17 @@ def _made(code: Code, key: Key, expected: Expected | None) -> Runnable:
     if walks and expected is not None and expected.dtype in REALS and toolchain.available():
         shared.start_products(REALS[expected.dtype])
     ready = planned(code, want, draws, ragged)
-    starts = tuple(call.start for call in ready.plan.calls() if call.start is not None)
+    functions = (call.function for call in ready.plan.calls())
+    kernels = tuple(function for function in functions if hasattr(function, "start"))
     if expected is not None:
-        expected.start(starts)
+        expected.start(kernels)
     source = emit(ready.code, ready.plan, want, ragged=ragged, draws=draws, empty=empty)
     if expected is not None and torch.is_grad_enabled():
         expected.start_gradients(ready.code, ready.plan.calls())
     inputs = [tensor.name for tensor in code.tensors.values() if tensor.role == "input"]
     reads = frozenset(tensors_read(needed(code, want)))
     apart = frozenset(dependent(code, frozenset([*inputs, *draws]), ragged))
-    return Runnable(source, starts, walks, reads, apart)
+    return Runnable(source, kernels, walks, reads, apart)
 
 
 def wanted(code: Code) -> tuple[str, ...]:

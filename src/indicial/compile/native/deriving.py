@@ -37,7 +37,7 @@ from indicial.compile.emit.doubling import Alone, Doubling, sizes_of
 from indicial.compile.ground.stored import Packed
 from indicial.compile.native.arranging import arranged
 from indicial.compile.native.body import STEP, as_loop, is_start, one_step
-from indicial.compile.native.recurrence import Recurrence, register, run
+from indicial.compile.native.recurrence import Recurrence, register
 from indicial.compile.native.routine import Routine
 from indicial.compile.native.tiles import wide_states
 from indicial.compile.passes.adjoint import Adjoint, adjoint
@@ -344,8 +344,7 @@ def _call(
     needed = {*want, *read_besides(every, (*loop.statements(), *readers))}
     made = register(recurrence(scan, scan.outputs(needed)))
     walked = with_walked(loop, readers) if readers else loop
-    function = made.sizes, partial(run, made), made.start, made.expect
-    return scan.call(walked, made.outputs, *function)
+    return scan.call(walked, made.outputs, made.sizes, made)
 
 
 def with_readers(code: ir.Code, plan: Plan, want: Collection[str]) -> ir.Code:

@@ -77,6 +77,14 @@ class Recurrence:
     def code(self) -> Code:
         return self.packed.value[1]
 
+    def __call__(
+        self, arguments: Sequence[Tensor], sizes: Sequence[int], lengths: Values
+    ) -> list[Tensor]:
+        """The outputs: by its kernels on the processor, else by PyTorch."""
+        by_name = dict(zip(self.sizes, sizes, strict=True))
+        members = functools.partial(_run_members, self)
+        return self.together.run(members, arguments, by_name, lengths)
+
     @functools.cached_property
     def outputs_only(self) -> Routine:
         """What runs where no gradient will be asked for: nothing is kept for one."""
@@ -237,15 +245,6 @@ SCAN_GRADIENT = (
     "(Tensor[] arguments, Tensor[] kept, Tensor[] gradients, Tensor[] lengths, SymInt[] sizes, "
     "str ragged, str needed, str key) -> Tensor[]"
 )
-
-
-def run(
-    recurrence: Recurrence, arguments: TensorList, sizes: Sequence[int], lengths: Values
-) -> list[Tensor]:
-    """The outputs of a recurrence: by its kernels on the processor, else by PyTorch."""
-    by_name = dict(zip(recurrence.sizes, sizes, strict=True))
-    members = functools.partial(_run_members, recurrence)
-    return recurrence.together.run(members, arguments, by_name, lengths)
 
 
 def _run_members(

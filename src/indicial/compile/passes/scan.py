@@ -95,10 +95,12 @@ class Scan:
         """Those of its results that somebody needs."""
         return [name for name, piece in self.results.items() if piece.tensor in needed]
 
-    def call(self, loop: Loop, outputs: Iterable[str], *function: Any) -> Call:
-        """The call of a function that computes some results: its sizes, it, and what makes it ready."""
+    def call(
+        self, loop: Loop, outputs: Iterable[str], names: tuple[str, ...], function: Any
+    ) -> Call:
+        """The call of a function that computes some results, given the sizes of these names."""
         results = tuple(self.results[name] for name in outputs)
-        return Call(loop, tuple(self.arguments.values()), results, *function)
+        return Call(loop, tuple(self.arguments.values()), results, names, function)
 
     @property
     def members(self) -> Members:

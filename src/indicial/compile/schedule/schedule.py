@@ -133,17 +133,16 @@ class Call:
     """A loop that a function runs: from tensors to tensors, all steps at once.
 
     `function(arguments, sizes, lengths)` gives the results; `sizes` are in the order of `names`.
-    `start(dtype, sizes, ragged)` says what it will be called with, so that it can make ready, and
-    `expect(dtype, sizes, ragged, arguments)` the numbers of the arguments whose gradients are next.
+    A function of kernels can be told what it will be called with, so that it makes ready:
+    `start(dtype, sizes, ragged)`, and `expect(dtype, sizes, ragged, arguments)` with the numbers of
+    the arguments whose gradients are next.
     """
 
     loop: Loop
     arguments: tuple[Piece, ...]
     results: tuple[Piece, ...]
     names: tuple[str, ...]
-    function: Callable[..., list[Any]]
-    start: Callable[..., None] | None = None
-    expect: Callable[..., None] | None = None
+    function: Any
 
     def statements(self) -> Iterator[Statement]:
         yield from self.loop.statements()
