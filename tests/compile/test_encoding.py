@@ -82,6 +82,6 @@ def test_what_runs_a_model_is_stored(
     again = decoded(encoded(first))
     assert again.source.text == first.source.text
     assert again.source.functions.keys() == first.source.functions.keys()
-    assert len(again.starts) == len(first.starts)
+    assert len(again.kernels) == len(first.kernels)
     assert (again.reads, again.apart, again.walks) == (first.reads, first.apart, first.walks)
     assert list((tmp_path / "plans").iterdir())

@@ -255,28 +255,26 @@ def _step_by_step(a: torch.Tensor, b: torch.Tensor, dim: int, lag: int) -> torch
     return torch.stack(h, dim)
 
 
+@dataclass(frozen=True)
 class Doubling:
-    """A linear recurrence as a function of its arguments."""
+    """A linear recurrence as a function of its arguments; `parts` has its factor and what comes new."""
 
-    STORED = ("linear", "parts")
+    linear: Linear
+    parts: Alone
 
     @staticmethod
-    def restored(linear: Linear, parts: Alone) -> Doubling:
-        return Doubling(linear, parts.arguments, parts.same)
-
-    def __init__(self, found: Linear, arguments: Sequence[str], same: Collection[str]) -> None:
-        self.linear = found
-        self.rank = len(found.code.tensors[found.factor].axes)
-        self.parts = Alone(found.code, arguments, (found.factor, found.new), same)
+    def of(found: Linear, arguments: Sequence[str], same: Collection[str]) -> Doubling:
+        return Doubling(found, Alone(found.code, arguments, (found.factor, found.new), same))
 
     def run(
         self, arguments: Sequence[torch.Tensor], sizes: Mapping[str, int], lengths: TensorMap
     ) -> list[torch.Tensor]:
         """The state at all steps."""
         a, b = self.parts.run(arguments, sizes, lengths)
-        members = a.dim() > self.rank or b.dim() > self.rank
+        rank = len(self.linear.code.tensors[self.linear.factor].axes)
+        members = a.dim() > rank or b.dim() > rank
         if members:
-            a, b = (x if x.dim() > self.rank else x.unsqueeze(0) for x in (a, b))
+            a, b = (x if x.dim() > rank else x.unsqueeze(0) for x in (a, b))
             b = b.expand(max(a.shape[0], b.shape[0]), *b.shape[1:])
         axis = self.linear.axis + members
         return [linear_scan(a, b, axis, self.linear.direction, self.linear.lag)]
@@ -314,7 +312,7 @@ def with_doubling(
         found = linear(scan.code, outputs)
         if found is None:
             return step
-        doubling = Doubling(found, tuple(scan.arguments), scan.unbatched)
+        doubling = Doubling.of(found, tuple(scan.arguments), scan.unbatched)
         names = sizes_of(scan.code)
         return scan.call(step, outputs, names, Handed(names, scan.members, doubling))
 

@@ -175,7 +175,7 @@ def of_one_place(rows: Alone) -> Recurrence:
 def by_pytorch(own: Recurrence) -> Alone | Doubling:
     """The recurrence for PyTorch, in rounds where it is linear in its state."""
     if own.linear is not None:
-        return Doubling(own.linear, own.arguments, own.same)
+        return Doubling.of(own.linear, own.arguments, own.same)
     return Alone(own.code, own.arguments, own.outputs, own.same)
 
 
