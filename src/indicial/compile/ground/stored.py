@@ -12,9 +12,9 @@ cut short or changed is made again. Files are written beside their place and ren
 
 The text is JSON: a list of records, each a number, a word, or a list of a kind and the numbers of
 earlier records. So both ways are a loop, however deep the value is. The kinds are the containers of
-Python and the classes of `CLASSES`; a text that names
-anything else is refused. Two references to one object are so again. `Packed(value)` inside what is
-encoded is a text of its own until somebody asks for the value.
+Python and the classes of `CLASSES`; a text that names anything else is refused. Two references to one
+object are so again. `Packed(value)` inside what is encoded is a text of its own until somebody asks
+for the value.
 
 Some of what a text tells is the PyTorch that was emitted, though, and that is run: so files lie in a
 folder that only the user can write to, as the compiled kernels beside them do (`ground/private.py`).
