@@ -48,7 +48,7 @@ _USUAL_WORDS = {
     "argmax": "argmax", "argmin": "argmin", "silu": "SiLU", "swish": "SiLU", "elu": "ELU",
     "swiglu": "swiglu", "rope": "rope", "logsigmoid": "logsigmoid", "logsoftmax": "logsoftmax",
     "topk": "topk", "sgn": "sign", "leakyrelu": "LeakyReLU", "leaky_relu": "LeakyReLU", "prelu": "PReLU",
-    "logsumexp": "logsumexp", "lse": "logsumexp",
+    "lrelu": "LeakyReLU", "logsumexp": "logsumexp", "lse": "logsumexp",
 }  # fmt: skip
 
 
@@ -67,7 +67,7 @@ _SHORT_WORDS = _COUNTS | frozenset(
     {"KL", "JS", "MI", "TV", "CE", "Tr", "tr", "Re", "Im", "sg", "ln", "MSE", "Var", "var", "Cov", "cov",
      "det", "exp", "log", "cos", "sin", "tan", "max", "min", "std", "dim", "deg", "mod", "Pop",
      "pos", "out", "sim", "emb", "seq", "enc", "dec", "key", "val", "len",
-     "RSS", "TSS", "ESS", "SSE", "SST", "SSR", "MAE", "BCE", "CCE", "NLL", "RMSE", "MAPE", "ELBO",
+     "RSS", "TSS", "ESS", "SSE", "SST", "SSR", "MAE", "BCE", "CCE", "NLL", "RMSE", "MAPE", "ELBO", "PPL", "WER", "CER",
      "num", "avg", "err", "acc", "BN", "GN", "FC", "NN",
      "ref", "gen", "rel", "new", "old", "inp", "tgt", "src", "ctx", "att", "hid", "vec", "tok", "lr"}
 )  # fmt: skip
@@ -80,7 +80,7 @@ def is_word(letters: str, called: bool) -> bool:
     (True, True, False, True)
     """
     if letters in _SHORT_WORDS:
-        return called or len(letters) > 2 or letters in _COUNTS
+        return called or len(letters) > 2 or letters in _COUNTS or letters == "lr"
     if len(letters) > 3:
         return letters[1:].islower() or letters.lower() in _USUAL_WORDS or called
     return called and len(letters) == 3

@@ -21,9 +21,16 @@ _TEXTS: Mapping[tuple[str, int], str] = {
     r"\mathrm{{softmax}}(\mathbf Q \mathbf K^\top / \sqrt{{d_k}}) \mathbf V",
     ("sim", 2): r"{name}(\mathbf u, \mathbf v) = "
     r"\frac{{\mathbf u^\top \mathbf v}}{{\|\mathbf u\| \|\mathbf v\|}}",
+    ("clip", 3): r"{name}(x, a, b) = \min(\max(x, a), b)",
 }
 """By the name in small letters and the number of arguments."""
-_SHORT = {"attn": "attention", "sdpa": "attention", "cossim": "sim", "cosine": "sim"}
+_SHORT = {
+    "attn": "attention",
+    "sdpa": "attention",
+    "cossim": "sim",
+    "cosine": "sim",
+    "clamp": "clip",
+}
 
 
 Functions = Mapping[tuple[Name, int], Sequence[Statement]]

@@ -94,6 +94,8 @@ def notion(node: s.Node, outline: Outline) -> str:
             len(node.base) == 1
         ):
             return f"{unicode(node)} may be an indicator"
+        case s.Name(sub=(s.Comparison(operators=("∈",)), *_)):  # `AGG_{u ∈ N(v)} m_u`
+            return f"it takes {node.base} over a set"
         case s.Product(factors=(s.Name() as one, s.Name() as two)) if convolved(one, two):
             return f"{unicode(one)} * {unicode(two)} may be a convolution"
         case s.Call(given=None) if (
