@@ -343,9 +343,14 @@ def _of_elements(left: s.Call, outline: Outline) -> s.Name | None:
         [n.base for n in c.arguments if isinstance(n, s.Name)] == bases for c in called if c != left
     )
     random = function.base in "EHI" and set(bases) <= set("XYZ")
-    if function.base in PROBABILITY | BUILT_IN or not same or random:
-        return None
     right = {n for st in alternatives for n in s.every(st.sides[1:], s.Name)}
+    numbered = {n.base for n in s.every(outline.statements, s.Name) if n.sub}
+    # `P(x) = Σ_k α_T(k)`: of all x_t, whose letters stand nowhere on the right
+    whole = left.given is None and set(bases) <= numbered - {n.base for n in right}
+    if function.base in BUILT_IN or not same or random:
+        return None
+    if function.base in PROBABILITY and not (whole and len(bases) == len(held)):
+        return None
     elements = {(n.base, n.accents) for n in right if n.sub}
 
     def idle(argument: s.Expression) -> bool:

@@ -112,8 +112,11 @@ def _with_ends(part: Part, stepped: Mapping[Name, Name]) -> Part:
     The last state of a cell, `h_T`, and those of cells that run in one direction, `\\vec h_T`, are
     states among others, whatever else is said.
     """
-    names = [name for st in part.prose() for name in st.every(Name)]
+    prose = part.prose()
+    names = [name for st in prose for name in st.every(Name)]
     ends = {n.stem: n for n in names if len(n.sub) == 1 and _ends(n.sub[0])}
+    held = [a for st in prose for call in st.every(Call) for a in call.arguments]
+    ends |= {n.stem: n for n in held if isinstance(n, Name) and _begins(n)}  # the o_1 of `b_i(o_1)`
     states = [n for n in ends.values() if n.base in "hc" and n.sub[0] == LAST_STEP]
     if any(map(_directed, ends)):
         states += [n for n in names if _directed(n) and len(n.sub) == 1]
@@ -122,12 +125,17 @@ def _with_ends(part: Part, stepped: Mapping[Name, Name]) -> Part:
         ends |= {n.stem: n for n in states}
         stepped = {n.stem: replace(n, sub=(TIME,)) for n in states} | dict(stepped)
     here = {n.stem for n in names if any(map(_counts, n.sub)) and not _ends(n.sub[0])}
+    here -= {stem for stem in ends if _begins(ends[stem])}  # o_t may stand in what is not read
     found = [_numbered_by(stepped[stem], (TIME,)) for stem in ends if stem in stepped.keys() - here]
     return replace(part, statements=[*part.statements, *found], sketch=None) if found else part
 
 
 def _ends(script: Expression) -> bool:
     return isinstance(script, Name) and script.bare and script.base in LAST | {"n"}
+
+
+def _begins(name: Name) -> bool:
+    return len(name.sub) == 1 and isinstance(name.sub[0], Number)
 
 
 def _directed(name: Name) -> bool:

@@ -34,8 +34,12 @@ from indicial.program.names.letters import (
     token_letters,
 )
 
+APPLIED = "applied"
+"""The font of a function that is taken of each element, whatever it is (`applied.py`)."""
 FUNCTION_LETTERS = frozenset("fgφψ")
 """Letters that are a function where nothing says otherwise; any other letter is a factor."""
+VALUES = frozenset("VvQqU")
+"""Tables of what states and actions are worth."""
 ACTIVATIONS = frozenset(
     {"LeakyReLU", "PReLU", "activation", "Activation", "act", "Act", "激活函数"}
 )
@@ -46,6 +50,8 @@ def activates(call: s.Call) -> bool:
     """`f(…)`; `σ_h(W x + b)` and `σ_h(c_t)` too, but not `σ_i (x - μ)`."""
     name = call.function
     inside = call.arguments[0] if len(call.arguments) == 1 else None
+    if name.font == APPLIED:
+        return True
     if name.base in "ahs" and inside is not None and (name.primes or isinstance(inside, s.Add)):
         return not (name.scripts or name.accents) and maps(inside)  # `a(W x + b)`, `s'(W h)`
     if name.base == "ℋ":  # whatever the hidden layer does
@@ -128,6 +134,8 @@ class Naming:
         """Names with accents that stand in square brackets: the ŷ of `W[ŷ,j]`."""
         self.labelled = {node.base for node in bracketed if _names_its_places(node)}
         """Names whose script says what their brackets hold: `P_{xy}[x,y]`."""
+        self.vectors: set[str] = set()
+        """The letters that sentences call vectors (`sorting.py`)."""
         self.tokens = {"w", "y"}.union(*map(token_letters, statements))
         self.seen: dict[s.Name, _Seen] = defaultdict(_Seen)
         self.raised: dict[str, set[s.Name]] = defaultdict(set)
@@ -217,7 +225,11 @@ class Naming:
         """`a^2 (x + y)`, `e^{-z} (1 - z)`, `γ^(t-s) (…)`: a letter with something to raise it to."""
         if len(name.sup) != 1 or len(call.arguments) != 1 or call.given is not None:
             return False
-        if not is_letter(name.base) or name.base in FUNCTION_LETTERS or name.base == "σ":
+        if (
+            not is_letter(name.base)
+            or name.base in FUNCTION_LETTERS | {"σ"}
+            or name.font == APPLIED
+        ):
             return False
         script = name.sup[0]
         if isinstance(script, s.Number) or _arithmetic(script):
@@ -259,9 +271,12 @@ class Naming:
             return False
         if base.accents and base not in self.placed:
             return False  # the ŷ_t of `l(y_t, ŷ_t)` is a value
-        # The `b_j(o_t)` of a hidden Markov model.
-        emitted = bool(function.sub) and base.base in ("o", "O")
-        return emitted or base.base in self.tokens or function.base in ("e", "E")
+        # The `b_j(o_t)` and `b_j(x_t)` of a hidden Markov model, the `V(S_t)` of a chain with rewards.
+        seen = ("o", "O", "x", "y", "v") if function.base == "b" else ("o", "O")
+        emitted = bool(function.sub) and base.base in seen
+        emitted = emitted and base.font != "bold" and base.base not in self.vectors
+        valued = function.base in VALUES and not base.accents and base.base in ("S", "A", "s", "a")
+        return emitted or valued or base.base in self.tokens or function.base in ("e", "E")
 
     def _stem(self, name: s.Name) -> tuple[s.Name, tuple[s.Expression, ...]]:
         """The name without indices and superscript, and its scripts that may be indices."""

@@ -46,8 +46,11 @@ def outline(statements: Iterable[s.Statement], messages: Messages, document: boo
     seen, statements = parted(every)
     before = len(messages.items)
     result = Outline(Naming([*statements, *seen]), document=document, statements=statements)
-    said = [st for st in every if isinstance(st, s.Declaration) and st.keyword == SPACE]
-    result.spaces = frozenset(s.every([st.domain for st in said if st.domain], s.Name))
+    said = [st for st in every if isinstance(st, s.Declaration)]
+    spaces = [st.domain for st in said if st.keyword == SPACE and st.domain]
+    result.spaces = frozenset(s.every(spaces, s.Name))
+    vectors = [st for st in said if st.keyword == TOLD and st.domain != s.Name("number")]
+    result.naming.vectors |= {n.base for st in vectors for n in st.items if isinstance(n, s.Name)}
     survey([*statements, *seen], result)
     for statement in statements:
         if isinstance(statement, s.Declaration):

@@ -24,10 +24,17 @@ from indicial.program.names.letters import (
     is_letter,
     is_step,
 )
-from indicial.program.names.naming import FUNCTION_LETTERS, Naming, Reference, activates
+from indicial.program.names.naming import (
+    APPLIED,
+    FUNCTION_LETTERS,
+    VALUES,
+    Naming,
+    Reference,
+    activates,
+)
 
 ALIASES = {
-    "log": "ln", "sg": "stop", "log_σ": "logsigmoid", "ln_σ": "logsigmoid",
+    "log": "ln", "sg": "stop", "Drop": "dropout", "log_σ": "logsigmoid", "ln_σ": "logsigmoid",
     "log_{softmax}": "logsoftmax", "ln_{softmax}": "logsoftmax",
 }  # fmt: skip
 """Functions that have a second name."""
@@ -104,7 +111,7 @@ class Uses:
         key = reference.key
         if self._is_probability(name, key, call):
             return "probability"
-        if self.is_function(key) or call.given is not None:
+        if self.is_function(key) or call.given is not None or name.font == APPLIED:
             return "function"
         if reference.power is not None:
             return "factor"  # `a^2 (1 - t)`: what is raised has its brackets behind the letter
@@ -131,7 +138,9 @@ class Uses:
             return "function"  # `SelfAttention(X)`
         if indices:
             apart = key not in self.bracketed and _apart(call)
-            return "factor" if scalar or apart or self.is_size(key, name) else "tensor"
+            valued = name.base in VALUES and naming.is_token(call.arguments[0], name)  # `V(S_t)`
+            size = self.is_size(key, name) and not valued
+            return "factor" if scalar or apart or size else "tensor"
         if unknown and (named or activates(call) or reference.group is not None):
             return "function"
         return "factor"
