@@ -1924,3 +1924,91 @@ def test_elements_of_a_vector_of_another_section(tmp_path: Path) -> None:
     first, second = readings(tmp_path, *text)
     assert second.axes == {"z": {0}, "w": {1}, "x": {1}, "b": {0}}
     assert first.axes in ({}, second.axes)  # if anything, no vector for each i
+
+
+@pytest.mark.parametrize(
+    ("said", "display", "axes"),
+    [
+        ("Here $\\theta$ is the activation function.", r"r_m^t = \theta(s_m^t)", {"r": {2}, "s": {2}}),
+        ("Here nothing is said.", r"v^{[l]} = g^{[l]}(q^{[l]}), \quad q^{[l]} = v^{[l-1]} + c^{[l]}",
+         {"v": {1}, "q": {1}, "c": {1}}),
+        ("Here $h$ is another non-linear function.", r"b_{i}^t = c_i^t h(s_i^t)",
+         {"b": {2}, "c": {2}, "s": {2}}),
+        (r"Here $\rho: \mathbb{R} \to \mathbb{R}$ is smooth.",
+         r"y_i = \sum_{j=1}^J w_{ij} \rho(\sum_{k=1}^K u_{jk} x_k + c_j)",
+         {"y": {1}, "w": {2}, "u": {2}, "x": {1}, "c": {1}}),
+    ],
+)  # fmt: skip
+def test_a_function_that_is_only_named_is_taken_of_each_element(
+    said: str, display: str, axes: dict[str, set[int]], tmp_path: Path
+) -> None:
+    (found,) = readings(tmp_path, said, display)
+    assert found.axes == axes and not found.skipped
+
+
+@pytest.mark.parametrize(
+    ("said", "display"),
+    [
+        ("Here nothing is said.", r"r_m^t = \theta(s_m^t)"),
+        (r"Here $\eta$ is a rate, and $g$ the activation function.", r"r_m = \eta(s_m)"),
+        ("Here $f$ is a nonlinear map.", r"y_t = f(x_t, s_t)"),
+    ],
+)
+def test_what_may_be_a_call_or_a_product_is_left_outside(
+    said: str, display: str, tmp_path: Path
+) -> None:
+    (found,) = readings(tmp_path, said, display)
+    assert not found.computed
+
+
+def test_primes_transpose_in_all_of_a_text_that_shows_it(tmp_path: Path) -> None:
+    spread, gain, other = readings(
+        tmp_path,
+        "# Spread",
+        r"S_t = Z_t P_t Z_t' + H_t",
+        "# Gain",
+        r"K_t = P_t Z_t' S_t^{-1}",
+        "# Means",
+        r"g = Z_t'(y - \mu)",
+    )
+    assert spread.axes == {"S": {3}, "Z": {3}, "P": {3}, "H": {3}}
+    assert gain.axes == {"K": {3}, "P": {3}, "Z": {3}, "S": {3}}
+    assert "Z'" not in other.axes
+    (layers,) = readings(tmp_path, r"q' = W q + b, \quad r = V q'")
+    assert layers.axes["q'"] == {1}
+
+
+def test_arrows_stand_between_equations(tmp_path: Path) -> None:
+    (found,) = readings(
+        tmp_path,
+        r"\frac{\partial L}{\partial z_i} = p_i - y_i \quad\Rightarrow\quad s = \sum_i p_i",
+    )
+    assert found.axes == {"∂L/∂z": {1}, "p": {1}, "y": {1}, "s": {0}} and not found.skipped
+    (more,) = readings(tmp_path, r"s = \sum_i p_i \Rightarrow s \gg 1")
+    assert not more.computed
+
+
+@pytest.mark.parametrize(
+    ("display", "axes"),
+    [
+        (r"\delta_t = R_{t+1} + \gamma V(S_{t+1}) - V(S_t)", {"δ": 1, "R": 1, "γ": 0, "V": 1, "S": 1}),
+        (r"q_t(j) = b_j(x_t) \sum_{i=1}^N q_{t-1}(i) a_{ij}", {"q": 2, "b": 2, "x": 1, "a": 2}),
+        (r"y = \mathrm{clip}(W x + c, -1, 1)", {"y": 1, "W": 2, "x": 1, "c": 1}),
+        (r"w_t = w_{t-1} - lr * g_t", {"w": 1, "lr": 0, "g": 1}),
+    ],
+)  # fmt: skip
+def test_tables_and_functions_that_everyone_knows(
+    display: str, axes: dict[str, int], tmp_path: Path
+) -> None:
+    (found,) = readings(tmp_path, display)
+    assert found.axes == {name: {count} for name, count in axes.items()}
+
+
+def test_a_density_of_vectors_is_no_table(tmp_path: Path) -> None:
+    found, state = readings(
+        tmp_path,
+        r"Here the vectors $x_t$ are given.",
+        r"q_t(j) = b_j(x_t) \sum_{i=1}^N q_{t-1}(i) a_{ij}",
+        r"r_t = W x_t + c",
+    )
+    assert not found.computed and state.axes == {"r": {2}, "W": {2}, "x": {2}, "c": {1}}

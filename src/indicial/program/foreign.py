@@ -19,8 +19,15 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.program.doubts import indexed
+from indicial.program.names.applied import is_said
 from indicial.program.names.letters import COUNTING, GROUPS, LAST, is_capital
-from indicial.program.names.naming import ACTIVATIONS, FUNCTION_LETTERS, activates, maps
+from indicial.program.names.naming import (
+    ACTIVATIONS,
+    APPLIED,
+    FUNCTION_LETTERS,
+    activates,
+    maps,
+)
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import DISTRIBUTIONS, Outline
 from indicial.program.names.sorting import density
@@ -431,7 +438,7 @@ def _activation(use: Use, outline: Outline) -> bool:
         return False
     known = call.word in "φσ" or call.word in ACTIVATIONS  # `φ_l` too
     (inside,) = call.arguments
-    if known or maps(inside) or _weighs(inside) or _said_to_activate(call):
+    if known or call.function.font == APPLIED or maps(inside) or _weighs(inside) or is_said(call):
         return True
     weighed = (d.left for d in outline.definitions if maps(d.body) or _weighs(d.body))
     stems = {n.stem for n in map(s.head, weighed) if isinstance(n, s.Name)}
@@ -446,29 +453,6 @@ def _weighs(inside: s.Expression) -> bool:
     names = [[n for n in s.factors(body) if isinstance(n, s.Name | s.Transpose)] for body in bodies]
     weights = [found[0] for found in names if len(found) > 1]
     return any(isinstance(n := s.head(w), s.Name) and n.base in "wuvWUV" for w in weights)
-
-
-_ACTIVATION = (
-    r"activation|nonlinear|non-linear|squash|激活|活性化|활성|kích hoạt|activaci|ativaç|aktiv"
-)
-
-
-def _said_to_activate(call: s.Call) -> bool:
-    """Whether the text says so: "where $f$ is a nonlinear activation function"."""
-    span = call.function.span
-    letter = re.escape(span.text.split("^")[0].split("_")[0].strip())
-    if not letter or call.function.sub:
-        return False
-    sign = rf"(?:\$|\\\(){letter}(?:\(\\cdot\))?(?:\$|\\\))"
-    text = span.source.text
-    return (
-        re.search(
-            rf"{sign}[^.$]{{0,60}}(?:{_ACTIVATION})|(?:{_ACTIVATION})[^.$]{{0,25}}{sign}",
-            text,
-            re.IGNORECASE,
-        )
-        is not None
-    )
 
 
 def _atom(call: s.Call) -> bool:

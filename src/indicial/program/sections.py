@@ -32,6 +32,7 @@ from indicial.program.names.outline import Definition, Outline
 from indicial.program.names.sorting import outline, says_what
 from indicial.program.names.updates import updated
 from indicial.program.plainly import offers
+from indicial.program.usage import as_used
 from indicial.program.vectors.kinds import is_greek
 from indicial.program.vectors.labels import lettered, worded
 
@@ -188,7 +189,9 @@ def divide(blocks: Iterable[Block]) -> list[Part]:
     parts: list[Part] = []
     sections: list[tuple[list[Part], list[s.Declaration]]] = []
     home: dict[int, Block] = {}
-    for (title, level), group in groupby(blocks, key=lambda block: (block.title, block.level)):
+    for (title, level), group in groupby(
+        as_used(blocks), key=lambda block: (block.title, block.level)
+    ):
         together = _with_ends(_told_apart(list(group)))
         home |= {id(st): block for block in together for st in block.statements}
         found = [replace(p, level=level) for p in _divide_section(title, together)]

@@ -163,7 +163,9 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
                 below = node.sub if node.stem in lettered else tuple(map(_label, node.sub))
                 below = tuple(
                     replace(i, font="roman")
-                    if isinstance(i, s.Name) and i.base not in indices
+                    if isinstance(i, s.Name)
+                    and i.base not in indices
+                    and (node.stem in bare or not indices.issuperset(i.base))  # not `θ_{ij}^{(l)}`
                     else i
                     for i in below
                 )

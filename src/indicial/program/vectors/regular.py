@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
@@ -79,6 +78,7 @@ def lists(statements: list[s.Statement]) -> list[s.Statement]:
 
 def transposed(statements: list[s.Statement]) -> list[s.Statement]:
     """`x^T` is `x^⊤`: where T is nothing else, and beside something that it can be multiplied by; `X'X` too."""
+    statements = primed(statements)
     top = s.Name("T")
     scripts: set[int] = set()
     beside: set[int] = set()
@@ -94,7 +94,6 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
             bracketed.add(node.base if isinstance(node, s.Index) else node.function)
     times = [n for n in s.every(statements, s.Name) if n.base in ("T", "t")]
     free = all(id(name) in scripts for name in times)
-    primed = _primes_transpose(statements)
 
     def is_turned(name: s.Name) -> bool:
         if not name.sup or name.sup[-1] != top or name in bracketed:
@@ -112,8 +111,6 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
             return s.Product((turned, held), span=node.span)
         if isinstance(node, s.Name) and is_turned(node):
             return s.Transpose(replace(node, sup=node.sup[:-1]), span=node.span)
-        if primed and isinstance(node, s.Name) and node.primes == 1 and id(node) in beside:
-            return s.Transpose(replace(node, primes=0), span=node.span)
         if isinstance(node, s.Transpose) and isinstance(node.body, s.Name):
             return replace(node, body=_inverted(node.body))
         if (
@@ -141,18 +138,40 @@ def holds_vectors(node: s.Node) -> bool:
     return isinstance(node, s.Index) and bool(node.items) and isinstance(node.items[0], s.Join)
 
 
-def _primes_transpose(statements: list[s.Statement]) -> bool:
-    """`(X'X)^{-1} X'y`: a prime is a ⊤ for an author who writes `X'X`, and defines nothing with a prime."""
-    names = [n for n in s.every(statements, s.Name) if n.primes]
-    defined = {n for st in statements if isinstance(st, s.Equation) for n in st.sides[0].walk()}
-    if not names or defined & set(names) or any(n.primes > 1 for n in names):
-        return False
-    return any(
-        is_capital(one.base) and replace(one, primes=0) == two
-        for product in s.every(statements, s.Product)
-        for one, two in pairwise(product.factors)
-        if isinstance(one, s.Name) and one.primes == 1
-    )
+def primed(statements: list[s.Statement]) -> list[s.Statement]:
+    """`(X'X)^{-1} X'y`, `A P A'`, `v' F^{-1} v`: a prime is a ⊤ for an author who has a name on both sides of a
+    matrix, once with a prime, and defines nothing with one."""
+    if not [n for n in s.every(statements, s.Name) if n.primes]:
+        return statements
+    values = [n for st in statements for n in s.values(st) if isinstance(n, s.Name)]
+    turned = {n for n in values if n.primes == 1 and replace(n, primes=0) in values}
+    heads = (s.head(st.left) for st in statements if isinstance(st, s.Equation))
+    if not turned or any(isinstance(n, s.Name) and n.primes for n in heads):
+        return statements
+    if not any(map(_squares, s.every(statements, s.Product))):
+        return statements
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Product):
+            node = replace(node, factors=tuple(map(turn, node.factors)))
+        if isinstance(node, s.Call) and node.function in turned and len(node.arguments) == 1:
+            held = s.Group(change(node.arguments[0]), span=node.arguments[0].span)  # `X'(y - X b)`
+            return s.Product((turn(node.function), held), span=node.span)
+        return rebuilt(node, change)
+
+    def turn(node: s.Expression) -> s.Expression:
+        if not isinstance(node, s.Name) or node not in turned:
+            return node
+        return s.Transpose(replace(node, primes=0), span=node.span)
+
+    return [changed(statement, change) for statement in statements]
+
+
+def _squares(product: s.Product) -> bool:
+    """`X'X`, `A P A'`: a name with a prime and without, and a matrix among the two and what is between."""
+    names = [f for f in product.factors if isinstance(f, s.Name)]
+    twice = any(n.primes == 1 and replace(n, primes=0) in names for n in names)
+    return twice and any(is_capital(n.base) for n in names)
 
 
 def _inverted(name: s.Name) -> s.Name:
