@@ -1995,6 +1995,8 @@ def test_arrows_stand_between_equations(tmp_path: Path) -> None:
         (r"q_t(j) = b_j(x_t) \sum_{i=1}^N q_{t-1}(i) a_{ij}", {"q": 2, "b": 2, "x": 1, "a": 2}),
         (r"y = \mathrm{clip}(W x + c, -1, 1)", {"y": 1, "W": 2, "x": 1, "c": 1}),
         (r"w_t = w_{t-1} - lr * g_t", {"w": 1, "lr": 0, "g": 1}),
+        (r"\addtocounter{equation}{-1} \mathbold y = \mathbf W [\mathbf x \parallel \mathbf h]",
+         {"y": 1, "W": 2, "x": 1, "h": 1}),
     ],
 )  # fmt: skip
 def test_tables_and_functions_that_everyone_knows(

@@ -165,7 +165,8 @@ _USUAL = r"""
 \def\pdv#1#2{\frac{\partial #1}{\partial #2}} \def\dv#1#2{\frac{d #1}{d #2}} \def\qty{} \def\dd{d}
 \def\R{\mathbb{R}} \def\E{\mathbb{E}} \def\T{\top} \def\given{\mid} \def\eps{\epsilon}
 \def\vect#1{\mathbf{#1}} \def\mat#1{\mathbf{#1}} \def\vb#1{\mathbf{#1}}
-\def\loss{\mathcal{L}} \def\Loss{\mathcal{L}}
+\def\loss{\mathcal{L}} \def\Loss{\mathcal{L}} \def\mathbold#1{\mathbf{#1}}
+\def\addtocounter#1#2{} \def\setcounter#1#2{} \def\stepcounter#1{}
 """
 _OPERATORS = (
     "diag tr Tr sigmoid sigm relu gelu silu softplus concat Concat KL Var Cov LSTM GRU RNN MLP FFN"

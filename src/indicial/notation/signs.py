@@ -127,7 +127,7 @@ SIGN_COMMANDS = {
     "\\bmod": "mod", "\\mod": "mod",
     "\\top": "⊤", "\\intercal": "⊤", "\\dots": "…", "\\ldots": "…", "\\cdots": "…",
     "\\dotsc": "…", "\\dotso": "…", "\\dotsb": "…", "\\vdots": "…", "\\ddots": "…", "\\infty": "∞", "\\mid": "mid",
-    "\\vert": "|", "\\|": "‖", "\\Vert": "‖", "\\lvert": "|(", "\\rvert": "|)", "\\lVert": "‖(",
+    "\\vert": "|", "\\|": "‖", "\\Vert": "‖", "\\parallel": "‖", "\\lvert": "|(", "\\rvert": "|)", "\\lVert": "‖(",
     "\\rVert": "‖)", "\\langle": "⟨", "\\rangle": "⟩", "\\lfloor": "⌊", "\\rfloor": "⌋",
     "\\lceil": "⌈", "\\rceil": "⌉", "\\{": "\\{", "\\}": "\\}",
     "\\lbrace": "\\{", "\\rbrace": "\\}", "\\lbrack": "[", "\\rbrack": "]", "\\prime": "'",
