@@ -143,7 +143,7 @@ def primed(statements: list[s.Statement]) -> list[s.Statement]:
     matrix, once with a prime, and defines nothing with one."""
     if not [n for n in s.every(statements, s.Name) if n.primes]:
         return statements
-    values = [n for st in statements for n in s.values(st) if isinstance(n, s.Name)]
+    values = {n for st in statements for n in s.values(st) if isinstance(n, s.Name)}
     turned = {n for n in values if n.primes == 1 and replace(n, primes=0) in values}
     heads = (s.head(st.left) for st in statements if isinstance(st, s.Equation))
     if not turned or any(isinstance(n, s.Name) and n.primes for n in heads):
@@ -154,7 +154,8 @@ def primed(statements: list[s.Statement]) -> list[s.Statement]:
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Product):
             node = replace(node, factors=tuple(map(turn, node.factors)))
-        if isinstance(node, s.Call) and node.function in turned and len(node.arguments) == 1:
+        factor = isinstance(node, s.Call) and node.function in turned and is_capital(node.word)
+        if isinstance(node, s.Call) and factor and len(node.arguments) == 1:
             held = s.Group(change(node.arguments[0]), span=node.arguments[0].span)  # `X'(y - X b)`
             return s.Product((turn(node.function), held), span=node.span)
         return rebuilt(node, change)
