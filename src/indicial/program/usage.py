@@ -67,4 +67,5 @@ def _equations(row: Skipped) -> list[Equation]:
         ):
             return []
         at = equation.span.end
-    return equations if _BETWEEN.fullmatch(text, at, row.span.end) else []
+    whole = len(equations) > 1 and _BETWEEN.fullmatch(text, at, row.span.end)
+    return equations if whole else []

@@ -95,4 +95,6 @@ def is_said(call: s.Call) -> bool:
     name = rf"(?:\$|\\\()\s*{letter}{above}\s*"
     sign = rf"{name}(?:\(\\cdot\))?\s*(?:\$|\\\))"
     said = rf"{sign}[^.$。]{{0,60}}(?:{_ACTIVATION})|(?:{_ACTIVATION})[^.$。]{{0,40}}{sign}"
-    return re.search(rf"{said}|{name}{_OF_NUMBERS}", span.source.text, re.IGNORECASE) is not None
+    if call.word not in FUNCTION_LETTERS:  # f: ℝ → ℝ may be what is made small
+        said = rf"{said}|{name}{_OF_NUMBERS}"
+    return re.search(said, span.source.text, re.IGNORECASE) is not None
