@@ -17,8 +17,9 @@ from functools import cached_property
 from indicial.notation import syntax as s
 from indicial.notation.vocabulary import SPACE, TOLD
 from indicial.program.names.letters import is_lone
+from indicial.program.vectors.costs import SAID
 from indicial.program.vectors.dimensions import Dimensions
-from indicial.program.vectors.kinds import ONE, SAID, Kinds, allowed, sizes
+from indicial.program.vectors.kinds import ONE, Kinds, allowed, sizes
 from indicial.program.vectors.leaves import Leaf
 from indicial.program.vectors.matrices import draws_with_identity
 from indicial.program.vectors.shapes import COLUMN, MATRIX, NUMBER, ROW

@@ -22,6 +22,7 @@ from indicial.notation.printers import name_key
 from indicial.program.names.derivatives import is_gradient
 from indicial.program.names.letters import GROUPS, index_name
 from indicial.program.names.outline import Outline
+from indicial.program.vectors.costs import COST, NEVER, SAID, WRITTEN, Costs
 from indicial.program.vectors.leaves import Leaf, Leaves
 from indicial.program.vectors.regular import OFTEN_VECTORS, index_letters
 from indicial.program.vectors.shapes import (
@@ -53,18 +54,6 @@ FIGURES = (
 )  # fmt: skip
 """How words begin that are numbers."""
 _ARROWS = frozenset({"vec", "cev"})
-FAR = 12.0
-"""The cost of what is all but out of the question."""
-
-Costs = dict[Shape, float]
-
-SAID: dict[str, Costs] = {
-    "matrix": {MATRIX: 0, COLUMN: 4, ROW: 4, NUMBER: 6},
-    "vector": {COLUMN: 0, ROW: 0.5, MATRIX: 4, NUMBER: 5},
-    "state": {COLUMN: 0, ROW: 0.5, MATRIX: 2, NUMBER: 4},
-    "number": {NUMBER: 0, COLUMN: 4, ROW: 5, MATRIX: 5},
-}
-"""How unlikely a shape is for what a sentence calls so; how a name is written counts besides."""
 
 
 @dataclass
@@ -337,99 +326,73 @@ class Kinds(Leaves):
         seen = self.seen[variable]
         if seen.letter[0] == "∂":
             return dict.fromkeys(KINDS, 0.0)  # those of its ends count
-        row = 0.0 if rows else 3.0
-        found = self._by_letter(variable, seen, rows, row)
-        if seen.normed and seen.capital and NUMBER in found:
-            found = found | {NUMBER: found[NUMBER] + 2}
+        number, column, row, matrix = WRITTEN[self.written(variable, seen)]
+        if seen.bold and not seen.capital:
+            if is_greek(seen.letter):
+                matrix = COST.bold_greek
+            elif rows:
+                matrix = COST.sentence
+            column += COST.column if rows else 0
+        elif seen.transposed and seen.capital is False and not is_greek(seen.letter):
+            often = seen.letter == "w" and seen.most  # `(w^{l+1})^⊤ δ^{l+1} ⊙ …`
+            matrix = COST.weights if often else COST.transposed
+        if seen.normed and seen.capital:
+            number += COST.normed
+        row += 0 if rows else COST.row
+        found = {NUMBER: number, COLUMN: column, ROW: row, MATRIX: matrix}
         if len(seen.told) != 1:
-            return found
+            return {shape: cost for shape, cost in found.items() if cost < NEVER}
         (word,) = seen.told
-        weight = 0.7 if seen.keys <= self.elsewhere else 1.0
+        weight = COST.elsewhere if seen.keys <= self.elsewhere else 1.0
         return {
-            shape: weight * odd + min(found.get(shape, 2), 2) for shape, odd in SAID[word].items()
+            shape: weight * odd + min(found[shape], COST.despite)
+            for shape, odd in SAID[word].items()
         }
 
-    def _by_letter(self, variable: str, seen: Seen, rows: bool, row: float) -> Costs:
-        """The same, by how a name is written alone."""
+    def written(self, variable: str, seen: Seen) -> str:
+        """How a name is written: what its letter, its type and its scripts say, in the words of `WRITTEN`."""
         if seen.diagonal:
-            return {MATRIX: 0, NUMBER: 4}
+            return "diagonal"
         if seen.compared:
-            return {COLUMN: 0, ROW: row, NUMBER: 6}
+            return "compared"
         if seen.figure and seen.capital and not (seen.bold or seen.transposed):
-            return {NUMBER: 0, COLUMN: 4, ROW: 4 + row, MATRIX: 5}
+            return "figure"
         if seen.contracted and not (seen.bold or seen.transposed):
-            return {NUMBER: 0, COLUMN: 3, ROW: 3 + row, MATRIX: 4.5}
+            return "contracted"
+        if seen.bold:
+            return self._bold(variable, seen)
+        if seen.capital is None:
+            if seen.most > 1:
+                return "word with two indices"
+            figure = any(key.lower().startswith(FIGURES) for key in seen.keys)
+            return "word for a figure" if figure else "word"
+        if is_greek(seen.letter):
+            return _greek(seen)
+        if seen.capital:
+            return _capital(seen)
+        if seen.biases and self.in_bold:
+            return "plain bias"
+        if self.in_bold or seen.letter in self.declared:  # `x_1` beside `x ∈ ℝ^4`: an element
+            return "plain beside bold"
+        if seen.most > 1 + seen.above:
+            return "small with two indices"
+        if seen.letter in COUNTS and not seen.most:
+            return "count"
+        often = seen.letter in OFTEN_VECTORS or (seen.letter == "w" and not seen.most)
+        return "often a vector" if often else "small"
+
+    def _bold(self, variable: str, seen: Seen) -> str:
         layers = bool(seen.positions & {"l", "ℓ"})
         apart = seen.steps or layers or seen.transposed  # the m of `\\mathbf K_m^{(l)⊤}` is a head
-        if seen.bold and seen.capital and seen.most > 1 and not apart:  # an element
-            return {NUMBER: 0.3, MATRIX: 2.5, COLUMN: 3, ROW: 3 + row}
+        if seen.capital and seen.most > 1 and not apart:
+            return "bold capital with two indices"
         if variable.startswith("bold part"):
-            return {MATRIX: 0, COLUMN: 1.5, ROW: 1.5 + row, NUMBER: 3}
-        if seen.bold and seen.letter == "Δ":  # errors, as a δ
-            return {COLUMN: 0, ROW: row, MATRIX: 1, NUMBER: 6}
-        if seen.bold and seen.capital:
-            column = 1.5 if seen.positions else 4.5
-            return {MATRIX: 0, COLUMN: column, ROW: column + row, NUMBER: 7}
-        if seen.bold:
-            number = (
-                1.5 if seen.most > 1 and seen.positions else 6
-            )  # `Σ_j \\mathbf w_{kj}`: elements
-            found = {COLUMN: 0.2 if rows else 0, ROW: row, NUMBER: number}
-            if is_greek(seen.letter):
-                return found | {MATRIX: 5}
-            return found | {MATRIX: 7} if rows else found  # the sentence x of `x W_Q`
-        if seen.capital is None:
-            number = 0.8 if seen.most < 2 else -2.0  # `y.grad[b,j]` has its indices
-            odd = 2.2 if any(key.lower().startswith(FIGURES) for key in seen.keys) else 0.0
-            return {NUMBER: number, COLUMN: 1.3 + odd, ROW: 1.6 + row + odd, MATRIX: 1.5 + odd}
-        if is_greek(seen.letter):
-            if seen.letter in GREEK_MATRICES:
-                return {MATRIX: 0, NUMBER: 3, COLUMN: 4, ROW: 4 + row}
-            if seen.letter in GROUPS:
-                return {COLUMN: 0.5, NUMBER: 0.6, MATRIX: 2, ROW: 1 + row}
-            if seen.letter == "Δ":  # a step, or one for each unit; the change of a matrix
-                return {NUMBER: 0, COLUMN: 1.8, ROW: 4, MATRIX: 3.5}
-            if seen.capital:
-                return {MATRIX: 1, NUMBER: 1.2, COLUMN: 3, ROW: 3 + row}
-            if seen.multiplied and not (seen.positions or seen.steps):
-                return {COLUMN: 0.5, NUMBER: 1.5, ROW: 0.5 + row}
-            column = 1.8 if seen.letter in OFTEN_COLUMNS else 2.5
-            return {NUMBER: 0, COLUMN: column, ROW: column + row}
+            return "part of a bold capital"
+        if seen.letter == "Δ":
+            return "bold Δ"
         if seen.capital:
-            return self._capital(seen, row)
-        # A small letter is a matrix only where nothing else can be.
-        matrix = 3 * FAR if seen.transposed else FAR
-        if seen.transposed and seen.letter == "w" and seen.most:  # `(w^{l+1})^T δ^{l+1} ⊙ …`
-            matrix = 4.5
-        if seen.biases and self.in_bold:
-            return {NUMBER: 0, COLUMN: 0.3, ROW: 0.3 + row, MATRIX: matrix}
-        if self.in_bold or seen.letter in self.declared:  # `x_1` beside `x ∈ ℝ^4`: an element
-            return {NUMBER: 0, COLUMN: 4, ROW: 4 + row, MATRIX: matrix}
-        if seen.most > 1 + seen.above:
-            return {NUMBER: 0.2, COLUMN: 2, ROW: 2 + row, MATRIX: matrix}
-        if seen.letter in COUNTS and not seen.most:
-            return {NUMBER: 0, COLUMN: 3, ROW: 3 + row, MATRIX: matrix}
-        often = seen.letter in OFTEN_VECTORS or (seen.letter == "w" and not seen.most)
-        number = 1.4 if often else 0.4
-        return {NUMBER: number, COLUMN: 0.8, ROW: 0.8 + row, MATRIX: matrix}
-
-    def _capital(self, seen: Seen, row: float) -> Costs:
-        if not seen.letter.isascii() and (seen.letter == "ℒ" or not seen.product):
-            return {NUMBER: 0, MATRIX: 3, COLUMN: 4}
-        if seen.most > 1 and not (seen.steps and (seen.product or seen.transposed)):
-            return {NUMBER: 0.3, COLUMN: 2.5, ROW: 2.5 + row, MATRIX: 4.5}
-        if seen.positions and seen.letter not in WEIGHTS:
-            return {COLUMN: 0.8, ROW: 0.8 + row, MATRIX: 1.2, NUMBER: 2}
-        column = 1.5 if seen.letter in CAPITAL_COLUMNS else 3
-        if seen.steps:
-            return {MATRIX: 0.6, COLUMN: 1, ROW: 1 + row, NUMBER: 3}
-        if seen.product or seen.transposed:
-            number = 1.0 if seen.letter in COUNTS and not seen.transposed else 3.0
-            if seen.letter in WEIGHTS:  # the W_k of `E_{tk} = W_k h_t` may be a row
-                column = 1.2 if seen.positions else 4.5
-                return {MATRIX: 0.5, NUMBER: 4.5, COLUMN: column, ROW: column + row}
-            return {MATRIX: 0.5, NUMBER: number, COLUMN: column, ROW: column + row}
-        return {NUMBER: 0.8, MATRIX: 1.2, COLUMN: column, ROW: column + row}
+            return "numbered bold capital" if seen.positions else "bold capital"
+        return "bold with two indices" if seen.most > 1 and seen.positions else "bold"
 
     def reason(self, variable: str) -> str:
         """Why a variable has the shape it has, in a few words."""
@@ -463,6 +426,38 @@ def values_of(statement: s.Statement) -> Iterator[s.Expression]:
 
 def is_greek(letter: str) -> bool:
     return "Α" <= letter[:1] <= "ω"
+
+
+def _greek(seen: Seen) -> str:
+    if seen.letter in GREEK_MATRICES:
+        return "Greek matrix"
+    if seen.letter in GROUPS:
+        return "parameters"
+    if seen.letter == "Δ":
+        return "Δ"
+    if seen.capital:
+        return "Greek capital"
+    if seen.multiplied and not (seen.positions or seen.steps):
+        return "Greek behind a capital"
+    return "often a column" if seen.letter in OFTEN_COLUMNS else "Greek"
+
+
+def _capital(seen: Seen) -> str:
+    if not seen.letter.isascii() and (seen.letter == "ℒ" or not seen.product):
+        return "script capital"
+    multiplies = seen.product or seen.transposed
+    if seen.most > 1 and not (seen.steps and multiplies):
+        return "capital with two indices"
+    if seen.positions and seen.letter not in WEIGHTS:
+        return "numbered capital"
+    if seen.steps:
+        return "capital with steps"
+    if multiplies and seen.letter in WEIGHTS:
+        return "numbered weight" if seen.positions else "weight"
+    if multiplies and seen.letter in COUNTS and not seen.transposed:
+        return "size in a product"
+    name = "Y" if seen.letter in CAPITAL_COLUMNS else "capital"
+    return f"{name} in a product" if multiplies else name
 
 
 def _matrices_by_use(statements: Sequence[s.Statement]) -> set[str]:

@@ -14,15 +14,10 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from indicial.notation import syntax as s
+from indicial.program.vectors.costs import COST
 from indicial.program.vectors.kinds import WEIGHTS, Kinds
 from indicial.program.vectors.shapes import NUMBER, Shape
 from indicial.program.vectors.tables import IMPOSSIBLE, Entry, Given, Table, Tables
-
-AHEAD = 0.25
-"""How much likelier a reading must be than any other."""
-ODD = 2.35
-"""How odd an equation may be at most. Of labelled displays that are odder two in three were read wrongly, of the
-others one in twenty; how far a reading is ahead of the next says much less."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +54,9 @@ def solve(kinds: Kinds, equations: Sequence[Sequence[s.Expression]]) -> Reading:
     """The best reading of equations, given by their sides."""
     before, behind = _votes(kinds, equations)
     columns = _read(kinds, equations, rows=False)
-    columns.cost += 2.0 * before
+    columns.cost += COST.vote * before
     rows = _read(kinds, equations, rows=True)
-    rows.cost += 2.0 * behind + (0.5 if before else 2.0)
+    rows.cost += COST.vote * behind + (COST.rows_shown if before else COST.rows)
     return rows if rows.cost < columns.cost else columns
 
 
@@ -99,7 +94,9 @@ def _read(kinds: Kinds, equations: Sequence[Sequence[s.Expression]], rows: bool)
         if doubt is not None:
             reading.doubts.append(doubt)
     # What only weighs one reading against another is nothing odd.
-    tables.pinned, tables.turned, tables.of_numbers = reading.given, 0.5, 0.0
+    tables.pinned, tables.turned, tables.of_numbers = (
+        reading.given, COST.turned_at_last, 0.0,
+    )  # fmt: skip
     for sides in filter(None, equations):
         reading.odd[id(sides[0])] = min(entry.cost for entry in tables.sides(sides))
     return reading
@@ -183,7 +180,7 @@ def _doubt(tables: Tables, found: Table) -> Doubt | None:
     if cost >= IMPOSSIBLE:
         return None
     for entry in found[1:]:
-        if tables.total(entry) - cost >= AHEAD:
+        if tables.total(entry) - cost >= COST.ahead:
             return None
         differ = [v for v in best.given if NUMBER in _two(best, entry, v)]
         if differ:

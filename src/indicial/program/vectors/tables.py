@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from indicial.notation import syntax as s
 from indicial.program.names.letters import COUNTING
+from indicial.program.vectors.costs import COST
 from indicial.program.vectors.kinds import OFTEN_COLUMNS, WEIGHTS, Kinds, is_greek
 from indicial.program.vectors.leaves import JOINING, TRACE, Leaf, chain, elementwise
 from indicial.program.vectors.shapes import (
@@ -67,9 +68,9 @@ class Tables:
         self.kinds = kinds
         self.loosely = kinds.outline.document
         """In prose a row may stand for the column of its elements: `o_i = q_i^⊤ S`."""
-        self.turned = 1.5
+        self.turned = COST.turned
         """What that costs."""
-        self.of_numbers = 0.7
+        self.of_numbers = COST.of_numbers
         """What it costs to take the exponential of every element of a vector."""
         self.rows = rows
         self.costs = {variable: kinds.costs(variable, rows) for variable in kinds.seen}
@@ -190,13 +191,15 @@ class Tables:
             case s.Group(body=body) | s.Negative(body=body) | s.Expectation(body=body):
                 return self.of(body)
             case s.Transpose(body=body):
-                odd = 3 * IMPOSSIBLE if self.kinds.leaf(s.inner(body)) else 3.0
+                odd = 3 * IMPOSSIBLE if self.kinds.leaf(s.inner(body)) else COST.transpose
                 return self.changed(self.of(body), lambda x: (flip(x), odd if x == NUMBER else 0))
             case s.Add(terms=parts):
                 return self._same(parts, 0)
             case s.Hadamard(factors=parts):
                 # A cross between numbers is nothing odd: `1 / (H × W)`.
-                return self._same(parts, 5, 0 if "\\times" in node.span.text else 8)
+                return self._same(
+                    parts, COST.gate, 0 if "\\times" in node.span.text else COST.gates
+                )
             case s.Product(factors=factors):
                 return self._product(node, factors)
             case s.Fraction(above=above, below=below):
@@ -208,7 +211,8 @@ class Tables:
                 number = self.of(exponent)
                 return self.join(powered, number, lambda a, b: (a, 0) if b == NUMBER else None)
             case s.Norm(body=body):
-                return self.changed(self.of(body), lambda x: (NUMBER, 3 if x == NUMBER else 0))
+                odd = COST.norm_of_number
+                return self.changed(self.of(body), lambda x: (NUMBER, odd if x == NUMBER else 0))
             case s.Reduction():
                 return self._reduction(node)
             case s.Index(base=base, items=items):
@@ -228,7 +232,9 @@ class Tables:
                 return self.join(
                     self.of(one),
                     self.of(two),
-                    lambda a, b: (NUMBER, 3 if a == NUMBER else 0) if a == b else None,
+                    lambda a, b: (
+                        (NUMBER, COST.norm_of_number if a == NUMBER else 0) if a == b else None
+                    ),
                 )
             case s.Call():
                 return self._call(node)
@@ -301,7 +307,7 @@ class Tables:
         result = NOTHING
         for part in parts:
             result = self.join(
-                self.of(part), result, lambda a, b: (NUMBER, 0 if a == NUMBER else 3)
+                self.of(part), result, lambda a, b: (NUMBER, 0 if a == NUMBER else COST.compared)
             )
         return result
 
@@ -311,7 +317,7 @@ class Tables:
         `alone` is what it costs if one is a number, `numbers` if all are.
         """
         result = self.of(parts[0])
-        odd = 6.0 if self._one_letter(parts) else 0.0
+        odd = COST.one_letter if self._one_letter(parts) else 0.0
         weight = max(odd, self.loose(parts[0], added=True))
         for part in parts[1:]:
             here = max(odd, self.loose(part, added=True))
@@ -333,7 +339,8 @@ class Tables:
                 row = ROW in (a, b)
                 # A bias goes with every row; a gate has the shape of what it weighs, and so has a change.
                 change = b in (ROW, COLUMN) and isinstance(last, s.Product)
-                return shape, (2.5 if change else 0.3 if row == self.rows else 3) + min(alone, 1)
+                odd = COST.change if change else COST.bias if row == self.rows else COST.across
+                return shape, odd + min(alone, 1)
 
             result = self.join(result, self.of(part), rule)
             weight = max(weight, here)
@@ -359,24 +366,25 @@ class Tables:
             if isinstance(node, s.Fraction):
                 return self.loose(node.above)
             if isinstance(node, s.Call) and elementwise(node):
-                return min(2, self.loose(node.arguments[0]))
+                return min(COST.call, self.loose(node.arguments[0]))
             if added and (isinstance(node, s.Norm) or _is_power_of_norm(node)):
-                return 4  # `S_t + ‖g‖^2`: what a norm is added to is a number
+                return COST.norm_added  # `S_t + ‖g‖^2`: what a norm is added to is a number
             if isinstance(node, s.Norm | s.Reduction) or not self._has_letters(node):
-                return 0.5
+                return COST.norm
             if isinstance(node, s.Product) and self._inner(node):
-                return 0.5
-            return 6 if isinstance(node, s.Product) else 2
+                return COST.norm
+            return COST.product if isinstance(node, s.Product) else COST.other
         if self.kinds.fixed(leaf) == NUMBER:
-            return 0.2
+            return COST.size
         if is_greek(leaf.letter) and (not leaf.capital or leaf.letter == "Δ"):
-            return 2.2 if added and not (self.kinds.in_bold or self.dividing) else 0.3
+            plainly = self.kinds.in_bold or self.dividing
+            return COST.greek_added if added and not plainly else COST.greek
         if self.kinds.in_bold and leaf.base.font in ("", "roman"):
             seen = self.kinds.seen.get(self.kinds.variable(leaf))
-            return 2.5 if seen is not None and seen.biases else 0.5
+            return COST.plain_bias if seen is not None and seen.biases else COST.plain
         if len(leaf.use.reference.items) > 1:
-            return 2.2 if added else 0.5
-        return 4 if leaf.capital else 2.5
+            return COST.element_added if added else COST.element
+        return COST.capital if leaf.capital else COST.small
 
     def _inner(self, node: s.Product) -> bool:
         """`k^⊤ q`, `a · b`: two vectors that make a number."""
@@ -397,7 +405,7 @@ class Tables:
         def looseness(factor: s.Expression) -> float:
             # The y_i of `Σ_i α_i y_i x_i`; not the f_i of `Σ_i f_i P_i`.
             found = self.loose(factor)
-            return min(found, 1.0) if small and self._numbered(factor) else found
+            return min(found, COST.numbered) if small and self._numbered(factor) else found
 
         weight = looseness(factors[0])
         capital = self._capital(factors[0])
@@ -405,7 +413,7 @@ class Tables:
             here, dot, gain = looseness(factor), number in dots, number in gained
             known = self.kinds.leaf(factors[number - 1])
             if known is not None and known.key in self.kinds.declared:
-                here = min(here, 1.0)  # the x_k of `B x_k`, where B ∈ ℝ^{N×1}
+                here = min(here, COST.numbered)  # the x_k of `B x_k`, where B ∈ ℝ^{N×1}
             turned = isinstance(s.inner(factor), s.Transpose)
             before = s.inner(factors[number - 1])
             # `k_t^⊤ v_t` may be an outer product of rows, `q_i^⊤ k_j` is none.
@@ -416,10 +424,12 @@ class Tables:
             both = all(map(self._is_capital, factors[number - 1 : number + 1]))
             attends = isinstance(before, s.Reduction) and self._is_capital(factor)
             # A row and a column that one Σ numbers, `Σ_i f_i P_i`: numbers, more likely than not.
-            odd = 1.5 if self._numbered(factors[number - 1]) and self._numbered(factor) else 0.0
+            odd = (
+                COST.pair if self._numbered(factors[number - 1]) and self._numbered(factor) else 0.0
+            )
             # `s_i · h_j` are no numbers, more likely than not.
-            apart = 2.0 if dot and _at_two(factors[number - 1], factor) else 0.0
-            late = 2.0 if self._late(factor) else 0.0
+            apart = COST.apart if dot and _at_two(factors[number - 1], factor) else 0.0
+            late = COST.late if self._late(factor) else 0.0
 
             def rule(
                 a: Shape, b: Shape, first: float = weight, second: float = here, odd: float = odd,
@@ -433,23 +443,27 @@ class Tables:
                     return None
                 if a == b == NUMBER:
                     # A capital times something is no number unless something shows it.
-                    return shape, 3 if weighs or (beside and min(first, second) >= 2) else apart
+                    odd_one = weighs or (beside and min(first, second) >= 2)
+                    return shape, COST.numbers if odd_one else apart
                 if a == NUMBER:
-                    return shape, 0.7 * first
+                    return shape, COST.before * first
                 if b == NUMBER:
-                    return shape, 1.2 * second + (late if a == MATRIX else 0)
+                    return shape, COST.behind * second + (late if a == MATRIX else 0)
                 if (a, b) == (COLUMN, ROW) and not turned:
                     # An outer product, without the ⊤ that shows it.
-                    return shape, 0.5 if first_turned else 4.0
+                    return shape, COST.outer_turned if first_turned else COST.outer
                 if vectors and MATRIX in (a, b):
-                    return shape, 4.0  # a dot between small letters is one of vectors
+                    return shape, COST.dot  # a dot between small letters is one of vectors
                 if (a, b) == (MATRIX, COLUMN) and attends:
-                    return shape, 1.0  # the V_j of `softmax(Q_j K_j^⊤) V_j`
+                    return shape, COST.attended  # the V_j of `softmax(Q_j K_j^⊤) V_j`
                 if (a, b) == (COLUMN, ROW) and both:
-                    return shape, 2.0  # `Q_j K_j^⊤` are matrices of one head, more likely than not
+                    return (
+                        shape,
+                        COST.heads,
+                    )  # `Q_j K_j^⊤` are matrices of one head, more likely than not
                 inner = dot and a == b
                 alike = a == ROW or (inner and not apart)
-                return shape, (0.5 if inner else 0) + (odd if alike else 0)
+                return shape, (COST.inner if inner else 0) + (odd if alike else 0)
 
             result = self.join(result, self._factor(factor), rule)
             weight, capital = max(weight, here), beside
@@ -513,10 +527,10 @@ class Tables:
 
         def rule(a: Shape, b: Shape) -> tuple[Shape, float] | None:
             if b == NUMBER:
-                return a, 2 if alike and a != NUMBER else 0
+                return a, COST.alike if alike and a != NUMBER else 0
             if not elements or a not in (b, NUMBER):
                 return None
-            return b, (2 if a == NUMBER else 0) if alike else 1
+            return b, (COST.alike if a == NUMBER else 0) if alike else COST.divided
 
         return rule
 
@@ -530,25 +544,25 @@ class Tables:
     def _reduction(self, node: s.Reduction) -> Table:
         body = self.of(node.body)
         if node.operator == "softmax" and not node.under:
-            odd = 0.3 if self.numbered else 6
+            odd = COST.softmax_numbered if self.numbered else COST.softmax
             return self.changed(body, lambda x: (x, odd if x == NUMBER else 0))
         if node.operator in ("softmax", "argmax", "argmin") and node.under:
             return self.changed(body, lambda x: (NUMBER, 0) if x == NUMBER else None)
         if node.under:
             return body
-        return self.changed(body, lambda x: (NUMBER, 1 if x == NUMBER else 0))
+        return self.changed(body, lambda x: (NUMBER, COST.total if x == NUMBER else 0))
 
     def _joined(self, parts: Sequence[s.Expression]) -> Table:
         """`[a; b]`: of columns a longer column, of matrices one with more columns."""
         kept = [p for p in parts if not isinstance(p, s.Dots)]
-        literal = all(fits_all(p) for p in kept)
+        odd = 0 if all(fits_all(p) for p in kept) else COST.joined
 
         def first(x: Shape) -> tuple[Shape, float]:
-            return (COLUMN, 0 if literal else 1) if x == NUMBER else (x, 0)
+            return (COLUMN, odd) if x == NUMBER else (x, 0)
 
         def rule(a: Shape, b: Shape) -> tuple[Shape, float] | None:
             if b == NUMBER:
-                return (a, 0 if literal else 1) if a == COLUMN else None
+                return (a, odd) if a == COLUMN else None
             return (a, 0) if a == b else None
 
         result = self.changed(self.of(kept[0]), first)
@@ -561,7 +575,10 @@ class Tables:
         if not node.arguments or node.given is not None:
             return NOTHING
         if name in NORMALISED:
-            return self.changed(self.of(node.arguments[0]), lambda x: (x, 4 if x == NUMBER else 0))
+            odd = COST.normalised
+            return self.changed(
+                self.of(node.arguments[0]), lambda x: (x, odd if x == NUMBER else 0)
+            )
         if elementwise(node):
             odd = self.of_numbers if name in OF_NUMBERS and not self.kinds.in_bold else 0.0
             if name == "exp" and inverted(node.arguments[0], self.kinds.statements):
@@ -585,7 +602,7 @@ def _is_power_of_norm(node: s.Expression) -> bool:
 
 def _unlike(one: Shape, two: Shape) -> float:
     """How odd it is to differentiate a vector by a number in the midst of a chain, or the other way round."""
-    return 0.0 if one == two else 1.0 if NUMBER in (one, two) else 0.0
+    return COST.chain if one != two and NUMBER in (one, two) else 0.0
 
 
 def merged(one: Given, two: Given) -> Given | None:
@@ -627,8 +644,9 @@ def _plain(leaf: Leaf | None) -> bool:
 def _raised(exponent: s.Expression, shape: Shape) -> tuple[Shape, float]:
     inverse = isinstance(exponent, s.Negative)
     # The `h^{t-1}` of a vector is one of its steps, more likely than not.
-    column = 3.0 if any(n.base in COUNTING for n in exponent.every(s.Name)) else 1.0
-    return shape, {NUMBER: 0.0, MATRIX: 0.5 if inverse else 4.0}.get(shape, column)
+    stepped = any(n.base in COUNTING for n in exponent.every(s.Name))
+    column = COST.step_above if stepped else COST.squares
+    return shape, {NUMBER: 0.0, MATRIX: COST.inverse if inverse else COST.power}.get(shape, column)
 
 
 def _element(shape: Shape, items: int) -> tuple[Shape, float] | None:
@@ -639,5 +657,5 @@ def _element(shape: Shape, items: int) -> tuple[Shape, float] | None:
 
 def _diagonal(shape: Shape) -> tuple[Shape, float] | None:
     if shape == MATRIX:
-        return COLUMN, 0.5
+        return COLUMN, COST.diagonal
     return (MATRIX, 0) if shape != NUMBER else None

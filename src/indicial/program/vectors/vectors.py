@@ -29,6 +29,7 @@ from indicial.program.names.outline import DISTRIBUTIONS
 from indicial.program.names.sorting import outline, parted
 from indicial.program.vectors import above, regular
 from indicial.program.vectors.conflicts import Conflicts, Outside
+from indicial.program.vectors.costs import COST, NEVER
 from indicial.program.vectors.declared import Declared
 from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.emission import CLOSED, Emission, Open
@@ -36,7 +37,6 @@ from indicial.program.vectors.functions import heads, unfolded
 from indicial.program.vectors.kinds import (
     CAPITAL_COLUMNS,
     COUNTS,
-    FAR,
     WEIGHTS,
     Kinds,
     values_of,
@@ -50,7 +50,7 @@ from indicial.program.vectors.matrices import (
     sized_identities,
     without_bare_matrices,
 )
-from indicial.program.vectors.search import ODD, Reading, solve
+from indicial.program.vectors.search import Reading, solve
 from indicial.program.vectors.shapes import COLUMN, KINDS, MATRIX, NUMBER, ROW, Mismatch, Shape
 from indicial.program.vectors.spelling import (
     at_letters,
@@ -190,13 +190,13 @@ class _Rewriting:
             self.kinds.in_bold = False
             reading = solve(self.kinds, equations)
         fits = reading.cost < IMPOSSIBLE and self._holds(reading, equations)
-        if fits and reading.oddest < ODD:
+        if fits and reading.oddest < COST.odd:
             return reading
         self.kinds.apart = {seen.letter for seen in self.kinds.seen.values()}
         self.kinds.survey()
         other = solve(self.kinds, equations)
         better = other.cost < reading.cost - IMPOSSIBLE / 2 or self._holds(other, equations)
-        if better and (not fits or (other.oddest < ODD and not self._unlikely(other))):
+        if better and (not fits or (other.oddest < COST.odd and not self._unlikely(other))):
             return other
         self.kinds.apart = set()
         self.kinds.survey()
@@ -330,7 +330,7 @@ class _Rewriting:
             return True
         # Where nothing fits at all there may be a slip, which is told if it is certain.
         loose = statement.span in self.prose and not isinstance(statement.left, s.Index)
-        if loose and ODD <= self._oddness(statement) < IMPOSSIBLE:
+        if loose and COST.odd <= self._oddness(statement) < IMPOSSIBLE:
             text = f"{UNLIKELY}; the nearest is {self._read_so(statement, {})}"
             self.skipped.append(Skipped(statement.span, text))
             return True
@@ -368,8 +368,8 @@ class _Rewriting:
             element = self.kinds.fixed(leaf) is not None  # the S_{ab} of a matrix S
             if seen and not element and (seen.told or variable in self.kinds.declared):
                 costs = self.kinds.costs(variable, self.reading.rows)
-                strain = costs.get(self.kinds.shape_of(leaf), FAR) - min(costs.values())
-                found.append(strain if strain >= 4 else 0)
+                strain = costs.get(self.kinds.shape_of(leaf), NEVER) - min(costs.values())
+                found.append(COST.odd if strain >= COST.strained else 0)
         return max(found, default=0)
 
     def _shrunk(self, statement: s.Statement, shapes: tuple[Shape, ...]) -> bool:
