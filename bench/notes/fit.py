@@ -204,8 +204,8 @@ def main(given: Sequence[str] | None = None) -> int:
         limits(every)
         return 0
     folds = {document.name: document.fold for document in every}
-    for cell in cells():
-        concerned = sum(cell[0] in document.used for document in every)
+    counts = {cell: sum(cell[0] in document.used for document in every) for cell in cells()}
+    for cell, concerned in sorted(counts.items(), key=lambda one: -one[1]):
         for sign in (1, -1) if concerned >= FEWEST else ():
             before = value(cell)
             number = round(before + sign * max(0.5, 0.35 * before), 2)

@@ -51,6 +51,32 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"b": 2, "ξ": 3},
         3,
     ),
+    "an index on one side": (r"\hat\mu_i = \frac{1}{n} \sum_{j=1}^n r_j", {"μ̂": 1, "r": 1}, 1),
+    "a number of examples that only one side has": (
+        r"\mathbf{p}^{(i)} = \tanh(\mathbf{W} \mathbf{h} + \mathbf{b})",
+        {"p": 2, "W": 2, "h": 1, "b": 1},
+        1,
+    ),
+    "a step that nothing runs over": (
+        r"J = \lVert A z_t - y_t \rVert^2",
+        {"J": 1, "A": 2, "z": 2, "y": 2},
+        2,
+    ),
+    "two of many": (
+        r"\mathbf{m} = \mu \mathbf{u}_i + (1 - \mu) \mathbf{u}_j",
+        {"m": 1, "μ": 0, "u": 2},
+        0,
+    ),
+    "words given by their letters": (
+        r"z_o = p(o \mid c) = \frac{\exp(a_o^\top e_c)}{\sum_w \exp(a_w^\top e_c)}",
+        {"z": 1, "a": 2, "e": 2},
+        3,
+    ),
+    "a gate that has the letter of an index": (
+        r"i_t = \sigma(U_i x_t + c_i)",
+        {"i": 2, "U_i": 2, "x": 2, "c_i": 1},
+        1,
+    ),
     "a mean over a set": (
         r"L = \frac{1}{|\mathcal{B}|} \sum_{i \in \mathcal{B}} (y_i - p_i)^2",
         {"L": 0, "y": 1, "p": 1},
@@ -1169,10 +1195,6 @@ OUTSIDE: dict[str, tuple[str, str]] = {
         "set",
     ),
     "the last layer of a graph network": (r"z_u = h_u^{(K)}", "may number"),
-    "a number of examples that only one side has": (
-        r"\mathbf{p}^{(i)} = \tanh(\mathbf{W} \mathbf{h} + \mathbf{b})",
-        "may number",
-    ),
     "a layer that is counted elsewhere": (r"h = a^{(n_l)} = f(z^{(n_l)})", "may number"),
     "an index that nothing binds": (
         r"\hat y[t] = w_k^{\text{a}} \hat u[t] + w_k^{\text{b}} \hat v[t]",
@@ -1273,7 +1295,7 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     ),
     "continuous time": (r"\frac{dx}{dt} = y", "derivatives"),
     "a flow along a gradient": (r"\dot W = -\frac{\partial L}{\partial W}", "derivatives"),
-    "an index on one side": (r"\hat\mu_i = \frac{1}{n} \sum_{j=1}^n r_j", "may be an index"),
+    "a letter that may abbreviate": (r"J = (1 - p_t)^2 \log p_t", "may number"),
     "a capital as a number": (r"M(t) = M_0 \cdot e^{-t/\tau}", "no reading of it is likely"),
     "a transpose that is missing": (
         r"S_t = S_{t-1} + \beta_t k_t (v_t - k_t^\top S_{t-1})", "no reading of it is likely",
@@ -2014,3 +2036,8 @@ def test_a_density_of_vectors_is_no_table(tmp_path: Path) -> None:
         r"r_t = W x_t + c",
     )
     assert not found.computed and state.axes == {"r": {2}, "W": {2}, "x": {2}, "c": {1}}
+
+
+def test_a_size_keeps_the_letter_of_the_text(tmp_path: Path) -> None:
+    (found,) = readings(tmp_path, r"s_{ij} = \frac{a_i^\top b_j}{\sqrt{D}}")
+    assert found.letters == {"i", "j", "D", "I", "J"}

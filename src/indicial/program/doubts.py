@@ -11,26 +11,21 @@ notation with square brackets, so that what is wrong can hardly be anything but 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from indicial.notation import syntax as s
 from indicial.notation.node import kept
-from indicial.notation.printers import name_key, unicode
 from indicial.notation.source import Span
 from indicial.program.checks.slips import CODES
 from indicial.program.messages import Message
 from indicial.program.names.letters import (
-    COUNTING,
     LAST,
-    WORDS,
     index_expression,
     is_capital,
-    is_lone,
 )
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Outline
-from indicial.program.vectors.regular import OFTEN_VECTORS
 
 CERTAIN = frozenset({"bracket", "softmax-variable", "given-subject", "rank"})
 """What is a slip in whatever notation."""
@@ -291,98 +286,6 @@ def _to_and_fro(message: Message) -> bool:
     """
     elements = message.text.partition(": ")[2].split(" → ")
     return len(set(elements)) > 1 and len({e.partition("[")[0] for e in elements}) == 1
-
-
-_NUMBERS = frozenset("ijstkn")
-
-
-def half_numbered(statement: s.Statement, outline: Outline) -> str:
-    """Why a statement is in doubt: the i of `μ̂_i = 1/n Σ_j r_j` may be an index, and is on one side only.
-
-    Not the i of `W_i`, beside `W_f` and `W_o`, which tells gates apart.
-    """
-    if not isinstance(statement, s.Equation):
-        return ""
-    step = s.Name("t")
-    for name in statement.every(s.Name) if step not in statement.left.every(s.Name) else ():
-        above = [i for x in name.sup for i in s.terms(s.inner(x))]
-        items = outline.naming.read(name).items
-        if step in above and name.base in OFTEN_VECTORS and step not in s.every(items, s.Name):
-            return f"the t of {unicode(name)} may be a step"
-    for name in (n for n in s.values(statement) if isinstance(n, s.Name)):
-        if name.sup or len(name.sub) != 1:
-            continue
-        (letter,) = name.sub
-        if not isinstance(letter, s.Name) or not is_lone(letter) or letter.font:
-            continue
-        if letter.base not in ("i", "j") and not (
-            letter.base in _NUMBERS and name.base in OFTEN_VECTORS
-        ):
-            continue  # `N_s`, `d_k`
-        if letter in outline.naming.read(name).items:
-            continue
-        every = s.every(outline.statements, s.Name)
-        gates = {n.base for n in every if n.scripts}  # the i of `i_t`, which b_i belongs to
-        others = {n.sub for n in every if n.base == name.base and n.accents == name.accents}
-        if others == {name.sub} and letter.base not in gates:
-            return f"the {letter.base} of {unicode(name)} may be an index"
-    return ""
-
-
-NAMED_BY_LETTERS = frozenset("WUVRbdn")
-"""Letters whose scripts tell them apart: the i of `W_i`, beside W_f and W_o, the k of `d_k`."""
-
-
-def unreasoned(statement: s.Statement, outline: Outline, tensors: Collection[str]) -> str:
-    """Why a statement is in doubt: the (i) of `p_j^{(i)} = …` was taken for a part of the name.
-
-    So was a number of examples, layers or steps that nothing else in the text shows to be one. Nobody
-    names things by the letters that everybody numbers with, but weights, sizes, and what has names
-    by other letters beside it: the k of `H^k`, beside H^q.
-    """
-    for name in statement.every(s.Name):
-        if not name.scripts or name.base in NAMED_BY_LETTERS:
-            continue
-        for part in (name, replace(name, sub=()), replace(name, sup=())):
-            # The s of `w_s^⊤ s` says whose weights these are.
-            doubted = [
-                i
-                for i in part.scripts
-                if unicode(i) not in tensors and (_may_number(i, part) or _is_bound(i, outline))
-            ]
-            if doubted and name_key(part) in tensors and not _told_apart(part, outline):
-                return f"the {unicode(doubted[0])} of {unicode(name)} may number something"
-    return ""
-
-
-def _may_number(script: s.Expression, name: s.Name) -> bool:
-    """Whether a part of a name may be an index that was not seen to be one."""
-    inside = s.inner(script)
-    if not isinstance(inside, s.Name) or inside.sub or inside.sup:
-        return any(_may_number(n, n) for n in inside.every(s.Name) if n is not inside)
-    if inside.font or inside.accents or inside.base in WORDS:
-        return False
-    if inside.base == "T" or (inside is not script and inside.base in LAST | {"K"}):
-        return True
-    if script in name.sub and not name.base.isascii():
-        return False  # the noise σ_n, the weight α_t of a class
-    pair = script in name.sub and len(inside.base) == 2  # `S_{jz}`
-    if pair and any(c in COUNTING for c in inside.base):
-        return True
-    return len(inside.base) <= 3 and COUNTING.issuperset(inside.base)
-
-
-def _is_bound(script: s.Expression, outline: Outline) -> bool:
-    """The [h] of `z^{[h]}`, beside `Σ_h`."""
-    inside = s.inner(script)
-    return inside is not script and unicode(inside) in outline.naming.bound
-
-
-def _told_apart(name: s.Name, outline: Outline) -> bool:
-    """Whether there are others by the name, whose letters nobody numbers with."""
-    every = (n for n in s.every(outline.statements, s.Name) if n.base == name.base)
-    others = (n for n in every if n.accents == name.accents and len(n.scripts) == len(name.scripts))
-    return any(n.scripts and not any(_may_number(i, n) for i in n.scripts) for n in others)
 
 
 def about(statements: Sequence[s.Statement], message: Message) -> list[s.Statement]:

@@ -17,12 +17,18 @@ from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.program.foreign import opaque
-from indicial.program.names.letters import COUNTING, index_name, is_capital, is_lone, shifted
+from indicial.program.names.letters import (
+    COUNTING,
+    OFTEN_VECTORS,
+    index_name,
+    is_capital,
+    is_lone,
+    shifted,
+)
 from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 from indicial.program.sets import over_members
-from indicial.program.vectors.regular import OFTEN_VECTORS
 from indicial.program.vectors.shapes import dotted
 from indicial.program.vectors.spelling import softmax_elements
 from indicial.program.vectors.unwritten import bound_apart, reaching, summed

@@ -26,9 +26,16 @@ from indicial.notation.syntax import (
 )
 from indicial.notation.vocabulary import SEEN
 from indicial.program.conventions import Functions, defined, usual
-from indicial.program.doubts import about, half_numbered, indexed, unreasoned
+from indicial.program.doubts import about, indexed
 from indicial.program.foreign import foreign
-from indicial.program.names.letters import COUNTING, LAST, is_capital, live_letters
+from indicial.program.names.letters import (
+    COUNTING,
+    LAST,
+    is_capital,
+    is_lone,
+    live_letters,
+)
+from indicial.program.names.numbering import NAMED_BY_LETTERS, doubted
 from indicial.program.names.sorting import says_what
 from indicial.program.plainly import TIME, plainly, with_steps
 from indicial.program.program import Program
@@ -48,7 +55,8 @@ def settle(parts: list[Part], make: Make) -> list[Program]:
     foreign_statements: set[Statement] = set()
     parts = [_with_plain_scripts(part) for part in parts]
     stepped = {name.stem: name for part in parts for st in part.prose() for name in _stepped(st)}
-    parts = [_with_ends(part, stepped) for part in parts]
+    words = {name for part in parts for name in _words(part.prose())}
+    parts = [_with_words(_with_ends(part, stepped), words) for part in parts]
     functions = defined(st for part in parts for st in part.statements)
     parts = [_with_usual(part, functions) for part in parts]
     about_tensors = [_without_foreign(part, foreign_statements) for part in parts]
@@ -127,6 +135,24 @@ def _with_ends(part: Part, stepped: Mapping[Name, Name]) -> Part:
     here = {n.stem for n in names if any(map(_counts, n.sub)) and not _ends(n.sub[0])}
     here -= {stem for stem in ends if _begins(ends[stem])}  # o_t may stand in what is not read
     found = [_numbered_by(stepped[stem], (TIME,)) for stem in ends if stem in stepped.keys() - here]
+    return replace(part, statements=[*part.statements, *found], sketch=None) if found else part
+
+
+def _words(statements: list[Statement]) -> Iterator[Name]:
+    """The u_o and v_c of `p(o | c) = softmax_o u_o^⊤ v_c`: their letters number words."""
+    calls = [call for st in statements for call in st.every(Call) if call.given]
+    values = {a for call in calls for a in (*call.arguments, *(call.given or ())) if is_lone(a)}
+    for name in (n for st in statements for n in st.every(Name) if values):
+        told_apart = name.base in NAMED_BY_LETTERS
+        if len(name.sub) == 1 and name.sub[0] in values and not told_apart:
+            yield name
+
+
+def _with_words(part: Part, words: set[Name]) -> Part:
+    """The part with what numbers words anywhere in the document."""
+    names = (n for st in part.prose() for n in st.every(Name)) if words else ()
+    here = dict.fromkeys(n for n in names if n in words)
+    found = [_numbered_by(n, (n.sub[0],)) for n in here if isinstance(n.sub[0], Name)]
     return replace(part, statements=[*part.statements, *found], sketch=None) if found else part
 
 
@@ -219,11 +245,9 @@ def _attempt(part: Part, make: Make) -> tuple[Program | None, list[tuple[str, li
         ]
         unread = {skipped.span: skipped.reason for skipped in program.unread}
         doubts += [(unread[st.span], [st]) for st in prose if st.span in unread]
-        for key, span in program.analysis.outline.labels_taken:
-            guessed = [st for st in prose if span.within(st.span) and not indexed(st)]
-            doubts += [(f"nothing says what the {key} numbers", guessed)] if guessed else []
         tensors, sketch = program.analysis.code.tensors, part.outline()
-        reasons = [(unreasoned(st, sketch, tensors), st) for st in prose]
+        every, bound = sketch.statements, sketch.naming.bound
+        reasons = [(doubted(st, every, bound, tensors), st) for st in prose]
         doubts += [(reason, [st]) for reason, st in reasons if reason]
         return program, doubts
     except Exception:
@@ -279,9 +303,7 @@ def _without_foreign(part: Part, found: set[Statement]) -> Part:
         part = part.rewritten(plain)
         own = part.holding(part.statements).prose()
     sketch = part.outline()
-    reasons = {
-        id(s): reason for s in own if (reason := foreign(s, sketch) or half_numbered(s, sketch))
-    }
+    reasons = {id(s): reason for s in own if (reason := foreign(s, sketch))}
     if not reasons:
         return part
     unread = [s for s in own if id(s) in reasons]

@@ -16,7 +16,7 @@ from indicial.notation.printers import name_key, unicode
 from indicial.program import ir
 from indicial.program.lowering.context import Variable
 from indicial.program.lowering.scope import Scope
-from indicial.program.names.letters import COUNTING, family, index_name, is_capital, is_letter
+from indicial.program.names.letters import family, index_name, is_capital, is_letter
 from indicial.program.sizes import Size
 
 if TYPE_CHECKING:
@@ -148,8 +148,6 @@ def _label(lowering: Reading, node: s.Name, scope: Scope, factor: int) -> Size:
         number = len(outline.labels)
         outline.labels[key] = (number, "", node.span)
         lowering.note(key, "taken as a label: the name of one element", node.span)
-        if node.base in COUNTING:
-            outline.labels_taken.append((key, node.span))
     if key in outline.labels:
         return Size.of(factor * outline.labels[key][0])
     if key in lowering.context.outline.constants:

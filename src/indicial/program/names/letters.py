@@ -178,6 +178,8 @@ MATRICES = frozenset("WUV")
 """Letters that people keep for matrices."""
 LAST = frozenset("TNLM")
 """What may stand for the last element: the T of `y = h_T`."""
+OFTEN_VECTORS = frozenset("chkoquvxyz")
+"""Letters that are columns more often than not, in a text that has columns."""
 COUNTING = frozenset("ijklmnstτℓ")
 """Letters that people number things with."""
 

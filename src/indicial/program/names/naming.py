@@ -33,6 +33,7 @@ from indicial.program.names.letters import (
     shifted,
     token_letters,
 )
+from indicial.program.names.numbering import numbering
 
 APPLIED = "applied"
 """The font of a function that is taken of each element, whatever it is (`applied.py`)."""
@@ -123,9 +124,11 @@ class _Seen:
 class Naming:
     """All names of a program, surveyed."""
 
-    def __init__(self, statements: Iterable[s.Statement]) -> None:
+    def __init__(self, statements: Iterable[s.Statement], prose: bool = False) -> None:
         statements = list(statements)
         self.live = set[str]().union(*map(live_letters, statements))
+        below, above = numbering(statements) if prose else (set(), set())
+        self.live |= below
         self.bound = letters_bound(statements)
         """The letters that stand below a Σ, capitals too."""
         bracketed = list(s.every(statements, s.Index))
@@ -161,7 +164,7 @@ class Naming:
             for seen in self.seen.values()
             if not seen.scalar
             for letter in seen.sup_shifted & self.stepped
-        } | set[str]().union(*map(_carried, statements))
+        } | set[str]().union(above, *map(_carried, statements))
         """The letters that are stepped above a name: the l of `h^{(l+1)}`."""
 
     def _survey(self, statement: s.Statement) -> None:

@@ -87,8 +87,6 @@ class Outline(Uses):
     draws: list[tuple[Reference, s.Call | s.Name, s.Equation]] = field(default_factory=list)
     generated: list[tuple[Reference, s.Call, s.Equation]] = field(default_factory=list)
     claims: list[s.Claim] = field(default_factory=list)
-    labels_taken: list[tuple[str, Span]] = field(default_factory=list)
-    """Letters that people count with, taken as names of one element because nothing binds them."""
     tests: list[s.Equation] = field(default_factory=list)
     """Equations whose left side is no name: they define nothing and can only be tested."""
     spaces: frozenset[s.Expression] = frozenset()

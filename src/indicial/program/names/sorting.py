@@ -45,7 +45,9 @@ def outline(statements: Iterable[s.Statement], messages: Messages, document: boo
     every = list(statements)
     seen, statements = parted(every)
     before = len(messages.items)
-    result = Outline(Naming([*statements, *seen]), document=document, statements=statements)
+    result = Outline(
+        Naming([*statements, *seen], document), document=document, statements=statements
+    )
     said = [st for st in every if isinstance(st, s.Declaration)]
     spaces = [st.domain for st in said if st.keyword == SPACE and st.domain]
     result.spaces = frozenset(s.every(spaces, s.Name))

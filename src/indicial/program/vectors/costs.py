@@ -96,7 +96,7 @@ class Form:
     one_letter: float = 6.0  # `y - ŷ` of a vector and a number
     bias: float = 0.3  # `X W + b` with b added to every row
     across: float = 3.0  # the same with columns, in the convention of rows, or the other way round
-    change: float = 2.5  # `W - η g` of a matrix and a vector
+    change: float = 2.5  # `W - η g`, `G + g` of a matrix and a vector
     gate: float = 5.0  # `a ⊙ x` with a number a
     gates: float = 8.0  # `a ⊙ b` of numbers
     # numbers beside vectors and matrices, in sums and products

@@ -31,6 +31,7 @@ class Dimensions:
         self._places: dict[tuple[str, int], int] = {}
         self._declared: dict[str, tuple[int, s.Name]] = {}
         self._clashes: list[tuple[s.Name, s.Name, Span]] = []
+        self._called: dict[int, s.Name] = {}
         self._letters: dict[int, s.Name] = {}
         self._issued: list[int] = []
         self._next = 0
@@ -40,7 +41,9 @@ class Dimensions:
         self.sizes: dict[str, int] = {}
         """Names that are the size of an index: the `d_k` of `√d_k`."""
         self._settled = False
-        names = [n.base for st in statements for n in st.every(s.Name)]
+        every = list(s.every(statements, s.Name))
+        names = [n.base for n in every]
+        self._taken = {n.base for n in every if not n.bare or n.font or n.base.islower()}
         used = {*names, *(base[-1] for base in names if "_" in base)}
         self._names = used
         self._free = iter([c for c in POOL if c not in used and c.lower() not in used])
@@ -75,12 +78,19 @@ class Dimensions:
             return self._fresh()
         name = name_key(size)
         if name not in self.sizes:
-            number = self.sizes[name] = self._fresh()
-            base = size.base.upper()
-            if size.bare and len(base) == 1 and base.isascii() and base not in self._names:
-                self._declared[f"size {name}"] = number, s.Name(base, span=size.span)
-                self._names.discard(size.base)
+            self.call(size, number := self._fresh())
+            if number in self._called and size.base.islower():
+                self._declared[f"size {name}"] = number, self._called[number]
         return self.sizes[name]
+
+    def call(self, size: s.Name, number: int) -> None:
+        """`√d`: a size has the letter that the text has for it."""
+        self.sizes[name_key(size)] = number
+        base = size.base.upper()
+        own = base == size.base and not {base, base.lower()} & self._taken
+        if size.bare and len(base) == 1 and base.isascii() and (own or base not in self._names):
+            self._called[number] = s.Name(base, span=size.span)
+            self._names.discard(size.base)
 
     def place(self, key: str, position: int) -> int | None:
         return self._places.get((key, position))
@@ -150,7 +160,7 @@ class Dimensions:
 
     def letter(self, number: int, span: Span) -> s.Name:
         root = self.root(number)
-        for declared, name in self._declared.values():
+        for declared, name in (*self._declared.values(), *self._called.items()):
             if self.root(declared) == root:
                 self._letters.setdefault(root, name)
         if root not in self._letters:

@@ -233,7 +233,7 @@ class Emission:
         (number, end), _ = links[-1]
         place = self._size_at(above.factors[number], end)
         if place is not None:
-            self.dimensions.sizes[name_key(size)] = place
+            self.dimensions.call(size, place)
 
     def _size_at(self, factor: s.Expression, end: int) -> int | None:
         """The size of the rows or columns of a factor: `(Q W)` has the columns of W."""

@@ -20,11 +20,11 @@ from itertools import pairwise
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.names.derivatives import is_gradient
-from indicial.program.names.letters import GROUPS, index_name
+from indicial.program.names.letters import GROUPS, OFTEN_VECTORS, index_name
 from indicial.program.names.outline import Outline
 from indicial.program.vectors.costs import COST, NEVER, SAID, WRITTEN, Costs
 from indicial.program.vectors.leaves import Leaf, Leaves
-from indicial.program.vectors.regular import OFTEN_VECTORS, index_letters
+from indicial.program.vectors.regular import index_letters
 from indicial.program.vectors.shapes import (
     COLUMN,
     KINDS,

@@ -16,6 +16,7 @@ from indicial.notation.printers import name_key
 from indicial.notation.vocabulary import SPACE
 from indicial.program.messages import Messages
 from indicial.program.names.letters import (
+    OFTEN_VECTORS,
     index_name,
     is_capital,
     is_letter,
@@ -241,8 +242,6 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
 
 COUNTED = frozenset("ijklmnpqst")
 """Letters that number things; another one in their place tells names apart."""
-OFTEN_VECTORS = frozenset("chkoquvxyz")
-"""Letters that are columns more often than not, in a text that has columns."""
 
 
 def joined_parts(node: s.Index) -> tuple[s.Expression, ...]:

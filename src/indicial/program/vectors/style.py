@@ -16,13 +16,12 @@ from typing import TypeGuard
 from indicial.notation import syntax as s
 from indicial.notation.vocabulary import SPACE, TOLD
 from indicial.program.names.derivatives import is_gradient
-from indicial.program.names.letters import is_capital, is_letter, letters_bound
+from indicial.program.names.letters import OFTEN_VECTORS, is_capital, is_letter, letters_bound
 from indicial.program.names.naming import activates
 from indicial.program.names.uses import BUILT_IN
 from indicial.program.vectors.kinds import GREEK_MATRICES, OFTEN_COLUMNS, is_greek
 from indicial.program.vectors.leaves import JOINING, MATRIX_FUNCTIONS, is_element
 from indicial.program.vectors.regular import (
-    OFTEN_VECTORS,
     holds_vectors,
     joined_parts,
     side_by_side,

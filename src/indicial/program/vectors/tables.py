@@ -18,7 +18,7 @@ from typing import NamedTuple
 from indicial.notation import syntax as s
 from indicial.program.names.letters import COUNTING
 from indicial.program.vectors.costs import COST
-from indicial.program.vectors.kinds import OFTEN_COLUMNS, WEIGHTS, Kinds, is_greek
+from indicial.program.vectors.kinds import BIASES, OFTEN_COLUMNS, WEIGHTS, Kinds, is_greek
 from indicial.program.vectors.leaves import JOINING, TRACE, Leaf, chain, elementwise
 from indicial.program.vectors.shapes import (
     COLUMN,
@@ -318,6 +318,9 @@ class Tables:
         """
         result = self.of(parts[0])
         odd = COST.one_letter if self._one_letter(parts) else 0.0
+        # `G_{t-1} + g_t^2`: names alone, and none of them a bias, are alike.
+        leaves = [self.kinds.leaf(s.unsigned(part)) for part in parts]
+        plain = not any(leaf is None or leaf.letter in BIASES for leaf in leaves)
         weight = max(odd, self.loose(parts[0], added=True))
         for part in parts[1:]:
             here = max(odd, self.loose(part, added=True))
@@ -338,7 +341,7 @@ class Tables:
                     return shape, alone + (first if a == NUMBER else second)
                 row = ROW in (a, b)
                 # A bias goes with every row; a gate has the shape of what it weighs, and so has a change.
-                change = b in (ROW, COLUMN) and isinstance(last, s.Product)
+                change = plain or (b in (ROW, COLUMN) and isinstance(last, s.Product))
                 odd = COST.change if change else COST.bias if row == self.rows else COST.across
                 return shape, odd + min(alone, 1)
 
@@ -495,7 +498,9 @@ class Tables:
         if leaf.key in self.kinds.declared:
             return False
         seen = self.kinds.seen.get(self.kinds.variable(leaf))
-        return seen is None or not (seen.positions or seen.figure) or seen.letter in WEIGHTS
+        if seen is not None and seen.letter in WEIGHTS:
+            return seen.most < 2  # `W_{ij}` is an element
+        return seen is None or not (seen.positions or seen.figure)
 
     def _is_capital(self, node: s.Expression) -> bool:
         leaf = self.kinds.leaf(node.body if isinstance(node, s.Transpose) else node)
