@@ -143,7 +143,7 @@ def _words(statements: list[Statement]) -> Iterator[Name]:
     calls = [call for st in statements for call in st.every(Call) if call.given]
     values = {a for call in calls for a in (*call.arguments, *(call.given or ())) if is_lone(a)}
     for name in (n for st in statements for n in st.every(Name) if values):
-        told_apart = name.base in NAMED_BY_LETTERS
+        told_apart = name.base in NAMED_BY_LETTERS or not name.base.isascii()  # `σ_z(W_z x)`
         if len(name.sub) == 1 and name.sub[0] in values and not told_apart:
             yield name
 

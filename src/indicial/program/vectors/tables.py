@@ -320,7 +320,7 @@ class Tables:
         odd = COST.one_letter if self._one_letter(parts) else 0.0
         # `G_{t-1} + g_t^2`: names alone, and none of them a bias, are alike.
         leaves = [self.kinds.leaf(s.unsigned(part)) for part in parts]
-        plain = not any(leaf is None or leaf.letter in BIASES for leaf in leaves)
+        plain = not alone and not any(leaf is None or leaf.letter in BIASES for leaf in leaves)
         weight = max(odd, self.loose(parts[0], added=True))
         for part in parts[1:]:
             here = max(odd, self.loose(part, added=True))
