@@ -31,13 +31,15 @@ def numbering(statements: Sequence[s.Statement]) -> tuple[set[str], set[str]]:
     """
     below: dict[tuple[str, tuple[str, ...]], set[s.Expression | None]] = defaultdict(set)
     above: dict[tuple[str, tuple[str, ...]], set[str]] = defaultdict(set)
+    named: set[str] = set()
     for name in s.every(statements, s.Name):
         below[name.base, name.accents].update(name.sub or (None,))
-        groups = [i.body for i in name.sup if isinstance(i, s.Group)]
-        above[name.base, name.accents] |= {
-            i.base for i in groups if isinstance(i, s.Name) and is_lone(i)
-        }
-    named = {name.base for name in s.every(statements, s.Name) if name.scripts}
+        if name.sub or name.sup:
+            named.add(name.base)
+        for script in name.sup:
+            inside = script.body if isinstance(script, s.Group) else None
+            if isinstance(inside, s.Name) and is_lone(inside):
+                above[name.base, name.accents].add(inside.base)
     found: set[str] = set()
     for (base, _), scripts in below.items():
         letters = {i.base for i in scripts if isinstance(i, s.Name) and is_lone(i) and not i.font}
