@@ -25,6 +25,9 @@ class BracketGrammar(NameGrammar):
         if text == "…":
             self.i += 1
             return s.Dots(span=token.span)
+        if text == "•":
+            self.i += 1
+            return s.Name("•", span=token.span)
         if text == "√":
             self.i += 1
             self.rooted = True
@@ -61,11 +64,14 @@ class BracketGrammar(NameGrammar):
         return self.postfix(bracket(text, items, self.since(token)), token)
 
     def angled(self, token: Token) -> s.Expression:
-        """`h^{<t>}`: a place in time, as `h^{(t)}`."""
+        """`h^{<t>}`, `α^{<t,s>}`: a place in time, as `h^{(t)}`."""
         self.i += 1
-        body = self.sum()
+        items = [self.sum()]
+        while self.at(","):
+            self.i += 1
+            items.append(self.sum())
         self.expect(">")
-        return s.Group(body, span=self.since(token))
+        return bracket("(", tuple(items), self.since(token))
 
     def between_bars(self, token: Token) -> s.Expression:
         self.i += 1
@@ -196,6 +202,8 @@ class BracketGrammar(NameGrammar):
         """A value and its condition; the condition of `otherwise`, or none at all, is None."""
         if ends:
             self.without_remark()
+        while self.at("&"):  # `\\{ \\begin{aligned} &a, &&t > 0 \\\\ … \\end{aligned}`
+            self.i += 1
         value = self.expression(conditions=False)
         if ends and self.at(","):
             self.i += 1

@@ -57,6 +57,8 @@ _DROPPED = _words(
     "\\small \\normalsize \\large \\Large \\LARGE \\huge \\Huge \\smallskip \\medskip \\bigskip "
     "\\hline \\null \\strut \\mathstrut \\par \\relax \\newline \\smash \\boxed \\cr \\pause \\boldmath \\unboldmath"
 ) | {"\\ ", "\\\n", "\\\t"}
+_SMALL = _words("\\tiny \\scriptsize \\footnotesize \\small \\scriptstyle \\scriptscriptstyle")
+"""Sizes that remarks behind an equation are set in."""
 _OVERLAYS = _words("\\visible \\only \\uncover \\onslide \\alert \\mathclap \\mathrlap \\mathllap")
 """Commands of slides and of spacing that show their argument; some have the numbers of slides before it."""
 _DROPPED_WITH_ARGUMENT = _words(
@@ -67,7 +69,7 @@ _DROPPED_WITH_ARGUMENT = _words(
 _FIRST_ARGUMENT_DROPPED = frozenset({"\\textcolor", "\\colorbox", "\\fcolorbox"})
 _TEXT = _words(
     "\\text \\mathrm \\textrm \\textbf \\textit \\mbox \\hbox \\operatorname \\operatorname* "
-    "\\textsf \\texttt \\textnormal \\emph \\textsc"
+    "\\operatornamewithlimits \\textsf \\texttt \\textnormal \\emph \\textsc"
 )
 _BOLD = _words("\\mathbf \\boldsymbol \\bm \\pmb \\symbf \\bold \\mathbfit")
 _FACES = _BOLD | _words("\\mathit \\mathsf \\mathtt \\mathnormal")
@@ -157,6 +159,11 @@ class _Reader:
             and not self.tokens[end].space
         ):
             end += 1
+        if [t.text for t in self.tokens[self.i - 1 : self.i + 3]] == ["s", ".", "t", "."]:
+            self.i += 3
+            below = any(start < self.i < end for start, end in self.scripted.items())
+            self.emit("sign" if below else "text", "," if below else "s.t.", token)
+            return
         word = "".join(t.text for t in self.tokens[self.i - 1 : end])
         called = self.opens_call(end)
         scripted = self.i > 1 and self.tokens[self.i - 2].text in ("_", "^")
@@ -181,6 +188,13 @@ class _Reader:
         """The letters that stand by themselves: those of `BN(W x + b)` do not, those of a product do."""
         letters = (i for i, token in enumerate(self.tokens) if token.kind == "letter")
         return {self.tokens[i].text for i in letters if not _beside_letters(self.tokens, i)}
+
+    @cached_property
+    def scripted(self) -> dict[int, int]:
+        """Where the braces of scripts begin and end."""
+        return {
+            a: b for a, b in self.partner.items() if a and self.tokens[a - 1].text in ("_", "^")
+        }
 
     def counts(self, place: int) -> bool:
         """Whether brackets hold a size and a number: the `(L - 1)` of `KT(L - 1)`, a product of sizes."""
@@ -302,6 +316,10 @@ class _Reader:
 
     def dropped(self, token: Token) -> None:
         """`\\left`, `\\right`: the bracket stays, a missing one (`.`) becomes `null`."""
+        end = self.partner.get(self.i, 0) if token.text in _SMALL else 0
+        if end and self.tokens[self.i + 1].text in _TEXT:
+            self.i = end + 1  # `\\small{\\text{the weight of } x}`
+            return
         spaces = [t.text in _SMALL_SPACES for t in self.tokens[max(self.i - 3, 0) : self.i]]
         if self.latex and spaces == [True] * 3:
             self.emit("quad", token.text, token)
@@ -446,6 +464,9 @@ class _Reader:
             self.i = before  # mathematics in upright type
             self.upright_word(token, start, end)
             return
+        if self.tokens[start].text == ";":
+            self.step_over_row()
+            return
         span = token.span.to(self.tokens[self.i - 1].span)
         if self.upright(token, span, start, end):
             return
@@ -469,6 +490,13 @@ class _Reader:
                 piece = " " if blank else part.text.removeprefix("\\")
                 words.append(" " + piece if part.space else piece)
         self.words(words, span, token)
+
+    def step_over_row(self) -> None:
+        """To the end of the row or cell: `c = a + b & \\text{; what } a \\text{ and } b \\text{ are}`."""
+        while self.i < len(self.tokens) and self.tokens[self.i].kind != "row":
+            if self.tokens[self.i].text in ("&", "}", "\\end"):
+                return
+            self.i = self.partner.get(self.i, self.i) + 1
 
     def remark(self, start: int, end: int) -> str:
         """The words of `\\mbox{$μ$ is typically .9}`; what begins with `if` or `for` is a condition."""

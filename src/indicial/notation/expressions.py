@@ -25,19 +25,23 @@ from indicial.notation.conditions import ConditionGrammar
 from indicial.notation.faults import Refusal
 from indicial.notation.lookahead import (
     MATRICES,
+    begins_guard,
+    calls_of_bold,
     holds_condition,
     holds_value,
     nesting,
+    ranges,
     set_apart,
     speaks_of_outer,
 )
 from indicial.notation.names import spread
 from indicial.notation.operators import EXPECTED, without_fraction_brackets
+from indicial.notation.rows import CLOSERS
 from indicial.notation.tokens import Token, is_sign
 from indicial.notation.vocabulary import FUNCTIONS
 
 _FACTOR_KINDS = frozenset({"letter", "word", "sigma", "text", "number", "command", "begin"})
-_FACTOR_SIGNS = frozenset({"(", "[", "{", "\\{", "⟨", "⌊", "⌈", "√", "…", "|(", "‖("})
+_FACTOR_SIGNS = frozenset({"(", "[", "{", "\\{", "⟨", "⌊", "⌈", "√", "…", "•", "|(", "‖("})
 _PRODUCT_SIGNS = frozenset({"·", "*"})
 FUNCTION_NAMES = frozenset(FUNCTIONS) - {"σ"}
 """Functions that take the next factor when no bracket follows; a bare σ is a letter."""
@@ -79,7 +83,10 @@ class ExpressionParser(ConditionGrammar):
         parts = [part()]
         while self.at(";"):
             self.i += 1
-            if self.done():
+            if self.done() or begins_guard(self.peek()):
+                break
+            if not conditions and self.latex and ranges(self.tokens[self.i :]):
+                self.i -= 1
                 break
             parts.append(part())
         self.depth -= 1
@@ -346,10 +353,11 @@ class ExpressionParser(ConditionGrammar):
 
     def call(self, function: s.Name, token: Token) -> s.Call:
         """`f(a, b)`, `P(a | b, …)`: the bracket stands here."""
+        closer = CLOSERS[self.peek().text]
         self.i += 1
         # Nothing is given in `ln(1 + μ |x|)`.
         self.bars.append("(" if function.base in FUNCTIONS else "call")
-        arguments = () if self.at(")") else self.items((")", "|", "mid"))
+        arguments = () if self.at(closer) else self.items((closer, "|", "mid"))
         letter = len(function.base) == 1 and function.base not in MATRICES
         if self.latex and (letter or function.base in _LISTING):
             arguments = tuple(
@@ -358,10 +366,10 @@ class ExpressionParser(ConditionGrammar):
         given = None
         if self.at("|") or self.at("mid"):
             self.i += 1
-            listed = () if self.at(")") else self.items((")",))
+            listed = () if self.at(closer) else self.items((closer,))
             given = tuple(one for item in listed for one in spread(item))
         self.bars.pop()
-        self.expect(")")
+        self.expect(closer)
         return s.Call(function, arguments, given, span=self.since(token))
 
     def items(self, until: Sequence[str]) -> tuple[s.Expression, ...]:
@@ -387,6 +395,14 @@ class ExpressionParser(ConditionGrammar):
         element = False
         while True:
             if (
+                self.at("[")
+                and isinstance(base, s.Name)
+                and not element
+                and self.latex
+                and calls_of_bold(base.base, self.tokens, self.i)
+            ):
+                base = self.call(base, token)
+            elif (
                 self.at("[")
                 and isinstance(base, _INDEXABLE)
                 and not element

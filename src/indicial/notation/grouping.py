@@ -82,7 +82,18 @@ def own_words(tokens: Sequence[Token]) -> frozenset[str]:
         cased = word.isupper() or word.islower()
         if cased and (listed or (begins and below and long)):
             found.add(word)
-    return frozenset(found)
+    return frozenset(found | _slopes(tokens))
+
+
+def _slopes(tokens: Sequence[Token]) -> set[str]:
+    """The `dz` of `dz = da * g'(z)` and `dW = dz a^T`: what a row defines and another reads is no differential."""
+    begun: set[str] = set()
+    read: set[str] = set()
+    for start, end, begins in _runs(tokens, []):
+        word = "".join([t.text for t in tokens[start:end]])
+        if len(word) == 2 and word[0] == "d":
+            (begun if begins else read).add(word)
+    return begun if begun & read and "dt" not in read else set()
 
 
 def _phrases(tokens: Sequence[Token]) -> Iterator[str]:
@@ -120,6 +131,10 @@ def _runs(tokens: Sequence[Token], scripts: list[bool]) -> Iterator[tuple[int, i
             scripts.append(i > 0 and tokens[i - 1].text in ("_", "^"))
         elif token.text == "}" and scripts:
             scripts.pop()
+        elif token.text == "\\begin":
+            begins = True
+            while end < count and tokens[end - 1].text != "}":
+                end += 1
         elif token.kind in ("row", "newline") or token.text in ("\\\\", "&"):
             begins = True
         elif token.kind == "sign":

@@ -26,6 +26,9 @@ from indicial.notation.tokens import Token, is_sign
 _NESTING = ("begin", "end")
 _CONSTRAINING = frozenset({"s.t", "s.t.", "subject to"})
 _OUTER = re.compile(r"\b(outer|tensor|kronecker)[- ]product", re.IGNORECASE)
+_JOINING = re.compile(
+    r"concatenat[^.$]{0,60}\$?\s*(?:\\oplus|⊕)|(?:\\oplus|⊕)[^.]{0,60}concatenat", re.IGNORECASE
+)
 _ARROWS = ("\\xrightarrow", "\\xleftarrow")
 
 
@@ -33,6 +36,12 @@ _ARROWS = ("\\xrightarrow", "\\xleftarrow")
 def speaks_of_outer(text: str) -> bool:
     """Whether a text says what its ⊗ is: the outer product of two vectors."""
     return _OUTER.search(text) is not None
+
+
+@lru_cache(maxsize=8)
+def speaks_of_joining(text: str) -> bool:
+    """Whether a text says that its ⊕ concatenates."""
+    return _JOINING.search(text) is not None
 
 
 def is_relation(token: Token) -> bool:
@@ -171,10 +180,10 @@ def without_words(tokens: list[Token]) -> list[Token]:
     if tokens and tokens[0].kind == "key" and tokens[0].text in ("where", "and", "or"):
         tokens = tokens[1:]
     tokens = tokens[: _aside(tokens)]
-    while len(tokens) > 3 and tokens[-1].kind == "text":
+    while len(tokens) > 3 and tokens[-1].kind == "text" and not is_sign(tokens[-2], "_^"):
         apart = tokens[-2].kind == "quad" or is_sign(tokens[-2], ",;.") or tokens[-2].kind == "text"
         attribute = is_sign(tokens[-2], ".") and not tokens[-1].space  # `z.\\mathrm{grad}`
-        if (attribute or not apart) and " " not in tokens[-1].text:
+        if (attribute or not apart) and is_one_word(tokens[-1].text):
             break
         tokens = tokens[:-1]
         while tokens and (tokens[-1].kind in ("quad", "key") or is_sign(tokens[-1], ",;")):
@@ -190,6 +199,11 @@ def without_words(tokens: list[Token]) -> list[Token]:
         else t
         for i, (t, depth) in enumerate(with_depths(tokens))
     ]
+
+
+def is_one_word(text: str) -> bool:
+    """Whether words of `\\text` may be a name: `softmax`, and not `input gate` or `输入门`."""
+    return " " not in text and not any("\u3040" <= sign <= "\u9fff" for sign in text)
 
 
 def _aside(tokens: list[Token]) -> int:
@@ -289,7 +303,7 @@ def with_spaces_told(tokens: list[Token]) -> list[Token]:
         return tokens
     if not is_sign(tokens[start], "(") or not any(map(is_relation, before)):
         return tokens
-    if any(t.text == "\\bullet" for t in inside):
+    if any(t.text == "•" for t in inside):
         return before[:-1]
     return [*before, replace(tokens[start], kind="key", text="where"), *inside]
 
@@ -307,6 +321,38 @@ MATRICES = frozenset("WUV")
 """Letters whose brackets hold what they multiply."""
 _RANDOM = frozenset({"E", "P", "p", "H", "I", "Pr", "Var", "Cov", "D"})
 """What a bar in brackets behind them conditions or compares: `E[x | y]`, `D[p ‖ q]`."""
+
+
+def calls_of_bold(name: str, tokens: Sequence[Token], start: int) -> bool:
+    r"""Whether square brackets hold bold names and no index: `a[\mathbf x_m, \mathbf x_n]` calls a function.
+
+    Behind a matrix several of them are joined, `W [\mathbf h, \mathbf x]`.
+    """
+    items: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens[start:]:
+        depth += nesting(token)
+        if depth == 0:
+            break
+        if depth == 1 and is_sign(token, ","):
+            items.append([])
+        elif depth > 1 or not is_sign(token, "["):
+            items[-1].append(token)
+    bold = all(item and item[0].font == "bold" and _is_atom(item) for item in items)
+    capitals = len(items) == 1 and items[0][0].text.isupper() if bold else False
+    return (
+        bold
+        and name not in _RANDOM | {"𝔼"}
+        and (capitals or not name[:1].isupper() or len(name) > 1)
+    )
+
+
+def _is_atom(tokens: Sequence[Token]) -> bool:
+    """One name with its scripts, and an index in round brackets."""
+    return all(
+        depth or i == 0 or is_sign(t, "_^{}'()") or is_sign(tokens[i - 1], "_^")
+        for i, (t, depth) in enumerate(with_depths(tokens))
+    )
 
 
 def with_separators(tokens: Sequence[Token], latex: bool) -> list[Token]:
@@ -360,6 +406,36 @@ def _head(tokens: Sequence[Token], opener: int) -> str:
             i -= 1
         i -= 1 + is_sign(tokens[i - 1], "_^")
     return tokens[i].text if i >= 0 and tokens[i].kind in ("letter", "word", "text") else ""
+
+
+def with_joins(tokens: list[Token]) -> list[Token]:
+    r"""`h = [a; b] = a ⊕ b`, or with a text that says so: a side of ⊕ is two vectors joined."""
+    signs = [t for t, depth in with_depths(tokens) if not depth and is_sign(t, "⊕")]
+    shown = any(depth and is_sign(t, ";") for t, depth in with_depths(tokens)) if signs else False
+    if not signs or not (shown or speaks_of_joining(signs[0].span.source.text)):
+        return tokens
+    made: list[Token] = []
+    side: list[Token] = []
+    for token, depth in (*with_depths(tokens), (signs[0], -1)):
+        if depth < 0 or (not depth and is_relation(token)):
+            made += _joined(side) if any(t in signs for t in side) else side
+            made += [token] if not depth else []
+            side = []
+        else:
+            side.append(token)
+    return made
+
+
+def _joined(side: list[Token]) -> list[Token]:
+    """`a ⊕ b` → `[a; b]`."""
+    if any(not depth and is_sign(t, "+-*·/⊙,") for t, depth in with_depths(side)):
+        return side
+    ends = [replace(side[0], kind="sign", text=bracket) for bracket in "[]"]
+    middle = [
+        replace(t, text=";") if not depth and is_sign(t, "⊕") else t
+        for t, depth in with_depths(side)
+    ]
+    return [ends[0], *middle, ends[1]]
 
 
 def with_commas(tokens: Sequence[Token]) -> list[Token]:
@@ -457,6 +533,11 @@ def next_is_equation(tokens: Sequence[Token], start: int) -> bool:
         if depth == 0 and (is_sign(token, ",") or token.kind == "quad"):
             return found and not _goes_to(tokens, i + 1)
     return found
+
+
+def ranges(tokens: Sequence[Token]) -> bool:
+    """`1 ≤ j ≤ N, …`: what begins with a number and compares."""
+    return len(tokens) > 2 and tokens[0].kind == "number" and is_sign(tokens[1], "<≤")
 
 
 def numbered(tokens: Sequence[Token]) -> bool:

@@ -19,7 +19,7 @@ from indicial.notation.vocabulary import REDUCTIONS
 _REDUCTIONS = frozenset(REDUCTIONS)
 _NAME_KINDS = frozenset({"letter", "word", "sigma", "text"})
 _K = (s.Name("k"),)
-_SCRIPT_SIGNS = frozenset("*+-:")
+_SCRIPT_SIGNS = frozenset("*+-:•")
 """Signs that stand alone in a script: `Φ^*`, `P^-_k`, `W_{:,i}`."""
 
 
@@ -134,6 +134,8 @@ class NameGrammar(Grammar):
                 if items and name.sup:
                     raise Refusal("script", "a second superscript", (before.span, name.span),
                                   "combine the two with a comma")  # fmt: skip
+                if items and isinstance(items[0], s.TupleLiteral) and "<" in items[0].span.text:
+                    name, items = replace(name, sub=name.sub + items[0].items), ()  # `α^{<t,s>}`
                 name = replace(name, sup=name.sup + items, primes=name.primes + primes)
             else:
                 number = self.tokens[self.i]
@@ -192,10 +194,12 @@ class NameGrammar(Grammar):
             items = self.script_items()
         # `W^{Q\top}`: the transpose stands last, and braced_script leaves it in `raised_top`.
         transposed, self.raised_top = self.raised_top, False
+        primes, self.raised_primes = primes + self.raised_primes, 0
         items, turned = _raised(items)
         return items, primes, transposed or turned
 
     raised_top = False
+    raised_primes = 0
 
     def braced_script(self) -> tuple[s.Expression, ...]:
         """A script or an argument in the type of a script: braces with a list, or one token."""
@@ -259,6 +263,9 @@ class NameGrammar(Grammar):
             break
         self.bars.pop()
         self.script_depth -= 1
+        while self.at("'"):  # `g^{[l]'}`
+            self.i += 1
+            self.raised_primes += 1
         if self.at("⊤"):
             self.i += 1
             self.raised_top = True
@@ -407,6 +414,8 @@ def _beside(item: s.Expression) -> tuple[s.Expression, ...]:
     """The letters of `α_{i j}`, `α_{t' t}` and `α_{tt'}`, which no comma divides; the t-1 of `h_{(t-1)}`."""
     match item:
         case s.Group(body=s.Add(terms=(s.Name(), s.Number() | s.Negative(body=s.Number())))):
+            return (item.body,)
+        case s.Group(body=s.Name()) if item.span.text.startswith(("⟨", "\\langle")):
             return (item.body,)
     if (
         isinstance(item, s.Name)

@@ -51,18 +51,18 @@ class OperatorGrammar(BracketGrammar):
         braced = self.at("\\{") or (self.latex and self.at("{") and self.listed())
         if not scripted and braced and operator in _ALSO_FUNCTIONS:
             return self.postfix(self.of_set(s.Name(operator, span=token.span), token), token)
-        if not scripted and self.at("("):
-            if operator in _ALSO_FUNCTIONS:
-                return self.postfix(self.call(s.Name(operator, span=token.span), token), token)
-            if operator == "softmax":
-                return self.softmax_of_brackets(token)
-        if operator == "softmax" and self.latex and self.at("(") and self.followed():
+        if not scripted and self.at("(") and operator in _ALSO_FUNCTIONS:
+            return self.postfix(self.call(s.Name(operator, span=token.span), token), token)
+        held = self.at("(") or (self.latex and self.at("["))
+        if operator == "softmax" and held and (not scripted or (self.latex and self.followed())):
             return self.softmax_of_brackets(token, under)
         body = self.term() if operator in TAKES_PRODUCT else self.sum()
         if not scripted and operator in _ALSO_FUNCTIONS and isinstance(body, s.Cases):
             values, conditions = zip(*body.branches, strict=True)
             if not any(conditions):  # `\\min \\begin{cases} a \\\\ b \\end{cases}`
                 return s.Call(s.Name(operator, span=token.span), values, span=self.since(token))
+        if self.latex and len(under) == 1 and s.Name("•") in body.every(s.Name):
+            body = _filled(body, under[0])
         under = tuple(_of_all_words(one) for place in under for one in _apart(place))
         match under:
             case (s.Comparison() as first, s.Dots(), last) if upper is None:  # `min_{m=1,…,M}`
@@ -96,11 +96,10 @@ class OperatorGrammar(BracketGrammar):
         r"""Whether a factor stands behind the bracket here: `\text{softmax}_j(q^\top k_j) v_j`."""
         depth, i = 0, self.i
         while depth or i == self.i:
-            text = self.tokens[i].text
-            depth += (text == "(") - (text == ")")
+            depth += nesting(self.tokens[i])
             i += 1
         # In index notation a softmax is of all that follows: `softmax_w (a[t,J]) e[w,J]`.
-        places = any(token.text == "[" for token in self.tokens[self.i : i])
+        places = any(token.text == "[" for token in self.tokens[self.i + 1 : i])
         return not places and self.starts_factor(self.tokens[i])
 
     def softmax_of_brackets(
@@ -109,7 +108,7 @@ class OperatorGrammar(BracketGrammar):
         opener = self.peek()
         self.i += 1
         self.bars.append("(")
-        items = self.items((")",))
+        items = self.items((CLOSERS[opener.text],))
         self.bars.pop()
         self.i += 1
         body = bracket("(", items, self.since(opener))
@@ -213,6 +212,15 @@ def without_fraction_brackets(factor: s.Expression) -> s.Expression:
         if isinstance(factor, s.Group) and isinstance(factor.body, s.Fraction)
         else factor
     )
+
+
+def _filled(node: s.Expression, place: s.Expression) -> s.Expression:
+    r"""`softmax_m(k_\bullet · q)`: the place that is left open is the one that it runs over."""
+    if node == s.Name("•"):
+        return place
+    if isinstance(node, s.Name):
+        return replace(node, sub=tuple(_filled(i, place) for i in node.sub))
+    return node.rebuild(lambda inner: _filled(inner, place))
 
 
 def _apart(under: s.Expression) -> tuple[s.Expression, ...]:

@@ -125,7 +125,7 @@ SIGN_COMMANDS = {
     "\\gets": "=", "\\doteq": "=", "\\in": "∈", "\\notin": "∉", "\\sim": "~",
     "\\cdot": "·", "\\times": "·", "\\ast": "*", "\\odot": "⊙", "\\circ": "⊙", "\\circledcirc": "⊙", "\\otimes": "⊗",
     "\\bmod": "mod", "\\mod": "mod",
-    "\\top": "⊤", "\\intercal": "⊤", "\\dots": "…", "\\ldots": "…", "\\cdots": "…",
+    "\\top": "⊤", "\\intercal": "⊤", "\\bullet": "•", "\\dagger": "†", "\\dots": "…", "\\ldots": "…", "\\cdots": "…",
     "\\dotsc": "…", "\\dotso": "…", "\\dotsb": "…", "\\vdots": "…", "\\ddots": "…", "\\infty": "∞", "\\mid": "mid",
     "\\vert": "|", "\\|": "‖", "\\Vert": "‖", "\\parallel": "‖", "\\lvert": "|(", "\\rvert": "|)", "\\lVert": "‖(",
     "\\rVert": "‖)", "\\langle": "⟨", "\\rangle": "⟩", "\\lfloor": "⌊", "\\rfloor": "⌋",
@@ -162,7 +162,7 @@ NO_EQUATION = {
     "⟂": "it states orthogonality", "±": "it uses ±", "∫": "it uses an integral",
     "∧": "it is logic", "∨": "it is logic", "¬": "it is logic",
     "∃": "it is logic", "∴": "it is a step of a proof", "✓": "it is a step of a proof",
-    "≻": "it is logic", "≺": "it is logic", "⊕": "it uses ⊕",
+    "≻": "it is logic", "≺": "it is logic", "⊕": "it uses ⊕", "†": "it uses a conjugate",
     "∥": "it compares two distributions", "↑": "it uses an arrow", "↓": "it uses an arrow",
 }  # fmt: skip
 """Signs whose row is left out, with the reason that is given."""

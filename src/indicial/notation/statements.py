@@ -27,6 +27,7 @@ from indicial.notation.lookahead import (
     strip,
     top_level,
     with_commas,
+    with_joins,
     with_separators,
     with_spaces_told,
     without_frame,
@@ -79,7 +80,7 @@ class RowParser:
         if all(is_sign(token, "…&") for token in tokens):
             return  # nothing, or `\\vdots` between two rows
         self.refuse_gap()
-        tokens = self.tokens = with_commas(with_separators(tokens, self.latex))
+        tokens = self.tokens = with_commas(with_separators(with_joins(tokens), self.latex))
         reason = no_equation(tokens)
         if reason:
             where = cover(t.span for t in self.tokens)
@@ -315,6 +316,8 @@ class RowParser:
             sides.append(parser.expression(conditions=False))
         span = parser.since(start)
         guard = self.guard(parser)
+        if any(is_sign(token, "•") for token in self.tokens):
+            sides, relations = _without_places(sides, relations)
         ranges = {"<", "≤", ":"} & {token.text for token in self.tokens}
         for name in s.every(sides, s.Name) if ranges else ():
             if stretch(name) is not None:
@@ -373,6 +376,8 @@ class RowParser:
         if self.latex and parser.done():
             return None  # `…, where` at the end of a row: it goes on in the next
         condition = parser.condition(commas=True)
+        if self.latex and is_sign(token, "∀") and is_sign(parser.peek(), ":"):
+            parser.i = len(parser.tokens) - 1  # `∀ i: 0 ≤ w_i ≤ 1` is said of what is computed
         if parser.peek().text == "where" and next_is_equation(parser.tokens, parser.i + 1):
             parser.i += 1
         elif not parser.done():
@@ -403,6 +408,18 @@ class RowParser:
             names.append(before.pop())
         self.statements.append(s.Declaration(SPACE, tuple(names), domain, span=part.span))
         return True
+
+
+def _without_places(
+    sides: list[s.Expression], relations: list[str]
+) -> tuple[list[s.Expression], list[str]]:
+    r"""`α_m = softmax_m(k_\bullet^⊤ q) = …` without the side that leaves a place open."""
+    kept = [i for i, side in enumerate(sides) if s.Name("•") not in side.every(s.Name)]
+    if len(kept) < 2 or kept[0]:
+        raise Refusal(
+            "syntax", "it leaves a place open", (cover(x.span for x in sides),), skip=True
+        )
+    return [sides[i] for i in kept], [relations[i - 1] for i in kept[1:]]
 
 
 def is_space(node: s.Expression) -> bool:

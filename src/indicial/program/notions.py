@@ -204,7 +204,10 @@ def _only_squared(outline: Outline) -> bool:
 
 def _imaginary(exponent: s.Expression, outline: Outline) -> bool:
     """The i of `e^{i m θ}`, which numbers nothing."""
-    factors = s.factors(exponent)
+    factors = s.factors(s.unsigned(exponent))
+    first = factors[0] if isinstance(factors[0], s.Name) else None
+    if first is not None and first.bare and first.base in ("im", "in", "it", "ik"):
+        return any(isinstance(f, s.Name) and "α" <= f.base <= "ω" for f in factors[1:])
     return s.Name("i") in factors and "i" not in outline.naming.live
 
 

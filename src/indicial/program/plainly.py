@@ -20,14 +20,16 @@ from indicial.program.foreign import opaque
 from indicial.program.names.letters import (
     COUNTING,
     OFTEN_VECTORS,
+    index_expression,
     index_name,
     is_capital,
     is_lone,
     shifted,
 )
-from indicial.program.names.naming import FUNCTION_LETTERS
+from indicial.program.names.naming import FUNCTION_LETTERS, activates
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
+from indicial.program.notions import ALL
 from indicial.program.sets import over_members
 from indicial.program.vectors.shapes import dotted
 from indicial.program.vectors.spelling import softmax_elements
@@ -38,11 +40,12 @@ TIME = s.Name("t")
 
 def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
     """A statement of prose, as it is meant; `sketch` is of all that stand with it."""
-    of_members = over_members(by_steps(statement, sketch), sketch)
+    placed = by_places(of_slices(by_steps(statement, sketch), sketch), sketch)
+    of_members = over_members(placed, sketch)
     shared = without_shared(one_size(softmax_elements(of_members), sketch), sketch)
     named = without_arguments(without_names(shared, sketch), sketch)
     meant = gated(stepping(discounts(exponentials(below(named), sketch))))
-    return summed(bound_apart(reaching(by_number(at_time(meant)))), prose=True)
+    return summed(bound_apart(reaching(by_number(at_time(meant), sketch))), prose=True)
 
 
 def with_steps(statements: Sequence[s.Statement]) -> list[s.Statement]:
@@ -313,8 +316,20 @@ def without_names(statement: s.Statement, outline: Outline) -> s.Statement:
     """`Z = f(X, A) = softmax(…)` without the side that only gives it a second name."""
     if not isinstance(statement, s.Equation) or len(statement.sides) < 3:
         return statement
+    if _renames(statement, outline):
+        return statement.only(range(1, len(statement.sides)))
     kept = [0, *(n for n in range(1, len(statement.sides)) if not _names(statement, n, outline))]
     return statement.only(kept) if len(kept) > 1 else statement
+
+
+def _renames(equation: s.Equation, outline: Outline) -> bool:
+    """`p(x_t = k | y) = ŷ_t = …`, `A_l(x) = V' = …`: the left side is a function that nothing else is said of."""
+    left, second = equation.sides[0], equation.sides[1]
+    if not isinstance(left, s.Call) or not isinstance(second, s.Name) or second.sup:
+        return False
+    heads = [n for n in s.every(outline.statements, s.Name) if n.base == left.word]
+    defined = [st for st in outline.statements if isinstance(st, s.Equation) and st.left == second]
+    return len(heads) == 1 and not defined
 
 
 def without_arguments(statement: s.Statement, outline: Outline) -> s.Statement:
@@ -357,14 +372,16 @@ def _of_elements(left: s.Call, outline: Outline) -> s.Name | None:
         return None
     if function.base in PROBABILITY and not (whole and len(bases) == len(held)):
         return None
-    elements = {(n.base, n.accents) for n in right if n.sub}
+    elements = {(n.base, n.accents) for n in right if n.sub or _in_brackets(n.sup)}
 
     def idle(argument: s.Expression) -> bool:
         """`f(x) = softmax(z)`, `L(θ | y) = Σ_i y_i ln h_i`: x is read elsewhere, and y by its elements."""
         if not isinstance(argument, s.Name):
             return False
-        if argument.sub:  # the y_i of `L_i(θ, y_i)`, and not the t_{out} of `h_{out}(t_{out})`
-            own = set(argument.sub) <= set(function.sub) and argument.base not in COUNTING
+        if argument.sub or (argument.sup and function.sup):
+            # the y_i of `L_i(θ, y_i)`, and not the t_{out} of `h_{out}(t_{out})`
+            letters = {i for i in argument.scripts if not isinstance(i, s.Number)}
+            own = letters <= set(function.scripts) and argument.base not in COUNTING
             return own and argument in right
         if (argument.base, argument.accents) in elements:
             return True
@@ -374,7 +391,90 @@ def _of_elements(left: s.Call, outline: Outline) -> s.Name | None:
     return function if all(map(idle, held)) else None
 
 
-def by_number(statement: s.Statement) -> s.Statement:
+def _in_brackets(above: Sequence[s.Expression]) -> bool:
+    """The `(i)` of `y^{(i)}`."""
+    return any(isinstance(i, s.Group) and index_name(i.body) is not None for i in above)
+
+
+def of_slices(statement: s.Statement, outline: Outline) -> s.Statement:
+    """`x^⊤ W_{:,i}`, `S[c,:]`: the column i, the row c, where W is taken apart in this way alone."""
+    if ALL not in s.every([statement], s.Name):
+        return statement
+    ways: dict[s.Name, set[tuple[bool, ...]]] = {}
+    for node in s.every(outline.statements, s.Name, s.Index):
+        name, places = (node, node.sub) if isinstance(node, s.Name) else (node.base, node.items)
+        if isinstance(name, s.Name) and places:
+            ways.setdefault(name.stem, set()).add(tuple(i == ALL for i in places))
+
+    def change(node: s.Expression) -> s.Expression:
+        name = node.base if isinstance(node, s.Index) else node
+        places = node.items if isinstance(node, s.Index) else getattr(node, "sub", ())
+        if isinstance(name, s.Name) and ALL in places and len(ways[name.stem]) == 1:
+            held = tuple(i for i in places if i != ALL)
+            if len(held) == len(places) - 1 > 0 and all(map(index_expression, held)):
+                return replace(name, sub=held, span=node.span)
+        return node.rebuild(change)
+
+    return statement.rebuild(change)
+
+
+def by_places(statement: s.Statement, outline: Outline) -> s.Statement:
+    """`score(x_i, x_j) = q_i · k_j`, `Σ_n γ(z_{nk}) x_n`: names that only carry indices into brackets.
+
+    The right side has the indices and not the names; or the names stand in such brackets alone.
+    """
+    calls = [c for c in statement.every(s.Call) if _places(c, outline)]
+    tables = {c.function.stem for c in calls if _is_table(c, outline)}
+    if not tables:
+        return statement
+
+    def change(node: s.Expression) -> s.Expression:
+        if (
+            isinstance(node, s.Call)
+            and node.function.stem in tables
+            and (places := _places(node, outline))
+        ):
+            name = node.function
+            return replace(name, sub=(*name.sub, *places), span=node.span)
+        return node.rebuild(change)
+
+    return statement.rebuild(change)
+
+
+def _places(call: s.Call, outline: Outline) -> tuple[s.Expression, ...]:
+    """The i and j of `score(x_i, x_j)`; nothing if the brackets hold anything else."""
+    names = [a for a in call.arguments if isinstance(a, s.Name) and a.sub and not a.sup]
+    read = [outline.naming.read(name).items for name in names]
+    indices = tuple(i for items in read for i in items) if all(read) else ()
+    whole = call.given is None and names and len(names) == len(call.arguments)
+    known = call.word not in BUILT_IN | PROBABILITY and len(set(indices)) == len(indices)
+    return indices if whole and known and all(map(index_expression, indices)) else ()
+
+
+def _is_table(call: s.Call, outline: Outline) -> bool:
+    """Whether what is in the brackets of a function is nothing but indices, wherever it stands."""
+    every = [
+        c for c in s.every(outline.statements, s.Call) if c.function.stem == call.function.stem
+    ]
+    if not all(_places(c, outline) for c in every):
+        return False
+    carried = {a.stem for c in every for a in c.arguments if isinstance(a, s.Name)}
+    equations = [st for st in outline.statements if isinstance(st, s.Equation)]
+    heads = [st for st in equations if st.left in every]
+    for st in heads:
+        right = s.every(st.sides[1:], s.Name)
+        below = {i for n in right for i in outline.naming.read(n).items}
+        places = _places(st.left, outline) if isinstance(st.left, s.Call) else ()
+        if carried & {n.stem for n in right} or not below >= set(places):
+            return False
+    inside = sum(len(c.arguments) for c in every)
+    held = [n for n in s.every(outline.statements, s.Name) if n.stem in carried]
+    named = call.word not in FUNCTION_LETTERS and not activates(call)
+    alone = named and len(held) == inside and len(_places(call, outline)) > len(call.arguments)
+    return bool(heads) or alone
+
+
+def by_number(statement: s.Statement, outline: Outline) -> s.Statement:
     """`P(w_j | w_i) = exp(u_j^⊤ v_i) / …`, with no w on the right: i and j number words, and P is P_{ij}."""
     left = statement.sides[0] if isinstance(statement, s.Equation) else None
     if not isinstance(statement, s.Equation) or not isinstance(left, s.Call):
@@ -385,7 +485,9 @@ def by_number(statement: s.Statement) -> s.Statement:
     bases = {(word.base, word.accents) for word in words}
     right = list(s.every(statement.sides[1:], s.Name))
     held = {n for n in right if index_name(n) is not None}
-    named: s.Name | None = left.function if _of_one(left) else None
+    named = _of_one(left, right, outline)
+    if named is not None and named.sub and not all(map(_is_dotted, statement.sides[1:])):
+        named = None  # `p(y_k = 1 | x) = σ(W_k h)`: a number, whatever the product looks like
     places = _at_values(left, right)
     if left.given is not None and all(map(is_lone, held_words)) and _only_number(left, right):
         places = tuple(
@@ -407,14 +509,30 @@ def by_number(statement: s.Statement) -> s.Statement:
     )
 
 
-def _of_one(left: s.Call) -> bool:
-    """`P(y = 1 | x) = σ(w^⊤ x)`: of the two values that y has, the one that is asked for."""
-    match left:
-        case s.Call(
-            arguments=(s.Comparison(operands=(s.Name(), s.Number("1")), operators=("=",)),)
-        ):
-            return left.word in PROBABILITY and left.given is not None
-    return False
+def _of_one(left: s.Call, right: Sequence[s.Name], outline: Outline) -> s.Name | None:
+    """`P(y = 1 | x) = σ(w^⊤ x)`: of the two values that y has, the one that is asked for; p_k for `p(y_k = 1 | x)`."""
+    match left.arguments:
+        case (s.Comparison(operands=(s.Name() as asked, s.Number() as value), operators=("=",)),):
+            calls = [c for c in s.every(outline.statements, s.Call) if c.function == left.function]
+            several = len({c.arguments for c in calls}) > 1
+            if left.word not in PROBABILITY or (value.text != "1" and not several):
+                return None
+            below = {s.inner(i) for n in right for i in n.sub}
+            places = tuple(i for i in asked.sub if i in below)
+            if len(places) < len(asked.sub) or asked in right:
+                return None
+            values = (value,) if several else ()
+            return replace(left.function, sub=(*left.function.sub, *places, *values))
+    return None
+
+
+def _is_dotted(side: s.Expression) -> bool:
+    """Whether its products of small letters are numbers, by a dot or a transpose; there are no others."""
+    products = [
+        p for p in side.every(s.Product) if sum(isinstance(f, s.Name) for f in p.factors) > 1
+    ]
+    capitals = any(is_capital(n.base) and n.sub for n in side.every(s.Name))
+    return not capitals and all(dotted(product) for product in products)
 
 
 def _at_values(left: s.Call, right: Sequence[s.Name]) -> tuple[s.Name, ...]:
@@ -464,13 +582,17 @@ def at_time(statement: s.Statement) -> s.Statement:
 
 def _names(equation: s.Equation, number: int, outline: Outline) -> bool:
     """Whether a side is a function that nothing here defines, of names alone."""
-    side = equation.sides[number]
+    side = s.unsigned(equation.sides[number])
+    if isinstance(side, s.Call) and side.word in ("log", "ln") and len(side.arguments) == 1:
+        side = s.inner(side.arguments[0])  # `L = -log p(y | x) = …`
+        if isinstance(side, s.Call) and side.given is None:
+            return False
     if not isinstance(side, s.Call):
         return False
     if not all(isinstance(a, s.Name | s.Comparison) for a in side.arguments):
         return False
     if side.given is not None:  # the p of `ŷ_o = p(o | c) = exp(…) / …`
-        return number < len(equation.sides) - 1 and isinstance(equation.left, s.Name)
+        return number < len(equation.sides) - 1 and isinstance(equation.left, s.Name | s.Call)
     use = outline.use(side)
     if use is None or use.kind == "probability" or use.reference.key in outline.defined:
         return False

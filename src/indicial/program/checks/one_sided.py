@@ -8,6 +8,7 @@ x_{t+1} = x_t - \eta \nabla f(x, \xi_t)             x lacks its t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, pairwise
 
 from indicial.notation import syntax as s
@@ -325,7 +326,11 @@ def _halved(equation: s.Equation) -> Iterator[Fault]:
     here, (right,) = _run(left) or indices(left), equation.sides[1:]
     there = letters(right) | {c for n in indexed(right) for c in _run(n)}
     lacking = [c for c in here if c not in there]
-    shared = [c for c in here if c in there]
+    below = [
+        replace(n, sup=tuple(i for i in n.sup if isinstance(i, s.Group))) for n in indexed(right)
+    ]
+    numbering = {c for n in below for c in (*_run(n), *indices(n))}
+    shared = [c for c in here if c in numbering]  # and not the i of `γ^{n-i}`
     known = all(call.word in FUNCTIONS for call in right.every(s.Call))
     mean = [n for r in sums(right) for p in r.every(s.Product) for n in p.factors if indices(n)]
     shared += (

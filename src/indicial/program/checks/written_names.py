@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
@@ -322,6 +323,10 @@ def _other_labels(display: Sequence[s.Statement], section: Heading) -> Iterator[
             yield warned("copied-label", text, left.span, again[0].sides[0].span)
 
 
+ROW = 20
+"""So many signs lie between two rows of one display at most."""
+
+
 def _unused_gates(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
     """`i_t = σ(…)`, `f_t = σ(…)`, `o_t = σ(…)`, `h_t = o_t ⊙ g_t`: nothing reads i_t and f_t.
 
@@ -331,6 +336,10 @@ def _unused_gates(display: Sequence[s.Statement], section: Heading) -> Iterator[
     if len(gates) < 2 or section.skipped or not idle:
         return
     active = {id(row) for row in gates.values()}
+    spans = sorted((row.span.start, row.span.end) for row in gates.values())
+    together = any(start - end < ROW for (_, end), (start, _) in pairwise(spans))
+    if together and active.isdisjoint(map(id, display)):
+        return  # the gates of one variant, and the state of another
     recalled = {n.stem for row in gates.values() for n in _read(row.sides[1])}
     for row in display:
         if not isinstance(row, s.Equation) or id(row) in active:

@@ -24,7 +24,7 @@ from indicial.program.names.letters import (
 from indicial.program.names.naming import activates
 from indicial.program.names.sorting import outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
-from indicial.program.vectors.leaves import is_element
+from indicial.program.vectors.leaves import is_element, is_ones
 
 Change = Callable[[s.Expression], s.Expression]
 _ASIDE = ("under", "upper", "function", "given", "draws", "order")
@@ -117,7 +117,7 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
         if (
             isinstance(node, s.Power)
             and node.exponent == top
-            and not isinstance(node.base, s.Number)
+            and (is_ones(node.base) or not isinstance(node.base, s.Number))
         ):
             return s.Transpose(change(node.base), span=node.span)
         if isinstance(node, s.Index) and holds_vectors(node):
