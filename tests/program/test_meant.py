@@ -26,6 +26,121 @@ def readings(folder: Path, *displays: str) -> list[Reading]:
 
 
 READ: dict[str, tuple[str, dict[str, int], int]] = {
+    "two places in angles above a name": (
+        r"u^{<p>} = \sum_{q} \beta^{<p,q>} v^{<q>}",
+        {"u": 1, "β": 2, "v": 1},
+        1,
+    ),
+    "shares with two places in angles": (
+        r"\beta^{<p,q>} = \frac{\exp(r^{<p,q>})}{\sum_{q'=1}^{n} \exp(r^{<p,q'>})}",
+        {"β": 2, "r": 2},
+        1,
+    ),
+    "gradients that have a d before the letter": (
+        r"\begin{aligned} du^{[l]} &= dr^{[l]} * \sigma'(u^{[l]}) \\ dM^{[l]} &= du^{[l]} r^{[l-1]T} \\ dr^{[l-1]} &= M^{[l]T} du^{[l]} \end{aligned}",
+        {"du": 2, "dr": 2, "u": 2, "dM": 3, "r": 2, "M": 3},
+        1,
+    ),
+    "a loss of one step, of arguments with the same step": (
+        r"\mathcal{L}^{<t>}(\hat{z}^{<t>}, z^{<t>}) = -z^{<t>} \log \hat{z}^{<t>}",
+        {"ℒ": 1, "z": 1, "ẑ": 1},
+        0,
+    ),
+    "a place that is left open is the one of the softmax": (
+        r"\beta_{mn} = \mathrm{softmax}_m\left[\mathbf{r}_\bullet^T \mathbf{u}_n\right]",
+        {"β": 2, "r": 2, "u": 2},
+        1,
+    ),
+    "square brackets around bold names call a function": (
+        r"b[\mathbf{u}_m, \mathbf{u}_n] = \mathbf{r}_m^T \mathbf{z}_n",
+        {"b": 2, "r": 2, "z": 2},
+        1,
+    ),
+    "a function of a matrix, and a row of ones": (
+        r"\mathbf{R}[\mathbf{U}] = \boldsymbol{\alpha} \mathbf{1}^T + \boldsymbol{\Phi} \mathbf{U}",
+        {"R": 2, "α": 1, "Φ": 2, "U": 2},
+        1,
+    ),
+    "a name that carries indices into brackets": (
+        r"M_k = \sum_{n=1}^N \rho(s_{nk})",
+        {"M": 1, "ρ": 2},
+        1,
+    ),
+    "a column of a matrix": (
+        r"u_i = \tanh(\boldsymbol{z}^\top \boldsymbol{M}_{:,i} + r_i)",
+        {"u": 1, "z": 1, "M": 2, "r": 1},
+        1,
+    ),
+    "a sign that joins what brackets join beside it": (
+        r"\mathbf{r}_t = [\mathbf{u}_t ; \mathbf{v}_t] = \mathbf{u}_t \oplus \mathbf{v}_t",
+        {"r": 2, "u": 2, "v": 2},
+        0,
+    ),
+    "remarks behind rows, set small or behind a semicolon": (
+        r"\begin{aligned} \mathbf{r}_t &= \sum_{i=1}^n \beta_{t,i} \mathbf{u}_i & \small{\text{; what } t \text{ reads}} \\ \mathbf{z}_t &= \tanh(\mathbf{r}_t) & \text{; its value, with } \mathbf{r}_t \end{aligned}",
+        {"r": 2, "β": 2, "u": 2, "z": 2},
+        1,
+    ),
+    "words below a brace without braces": (
+        r"L = \underbrace{\frac{1}{N} \sum_i r_i}_\text{of the data} + \underbrace{\lambda \sum_j m_j^2}_\text{of the weights}",
+        {"L": 0, "N": 0, "r": 1, "λ": 0, "m": 1},
+        2,
+    ),
+    "cases behind a brace in aligned rows": (
+        r"\begin{aligned} M_{nm} = \left\{ \begin{aligned} &\rho^{n-m}, &n \ge m \\ &0, &n < m \end{aligned} \right. \end{aligned}",
+        {"M": 2, "ρ": 0},
+        0,
+    ),
+    "Chinese words right behind an equation": (
+        r"u_t = \tanh(M z_t) \text{输入门}",
+        {"u": 2, "M": 2, "z": 2},
+        1,
+    ),
+    "a guard behind a semicolon": (
+        r"r_i = M u_i; \quad \forall i \le n",
+        {"r": 2, "M": 2, "u": 2, "n": 0},
+        1,
+    ),
+    "ranges behind a semicolon": (
+        r"d_t(j) = \operatornamewithlimits{argmax}_{i=1}^N r_{t-1}(i) m_{ij}; \quad 1 \le j \le N, 1 < t \le T",
+        {"d": 2, "r": 2, "m": 2},
+        0,
+    ),
+    "a condition behind s.t. below a sum": (
+        r"g_k = \sum_{t=1\,s.t.\,o_t=k}^T \rho_t",
+        {"g": 1, "o": 1, "ρ": 1},
+        1,
+    ),
+    "the probability of one of two values": (
+        r"P(z = 1) = \sigma(\mathbf{m} \cdot \mathbf{u} + r)",
+        {"P": 0, "m": 1, "u": 1, "r": 0},
+        1,
+    ),
+    "the probability that one of several is 1": (
+        r"p(\mathbf{z}_k = 1 | \mathbf{u}) = \frac{\exp(\mathbf{m}_k \cdot \mathbf{u} + r_k)}{\sum_{j=1}^K \exp(\mathbf{m}_j \cdot \mathbf{u} + r_j)}",
+        {"p": 1, "m": 2, "u": 1, "r": 1},
+        3,
+    ),
+    "a log probability that is written out": (
+        r"L = -\log p(z | u) = -\left[z \log \hat{z} + (1 - z) \log(1 - \hat{z})\right]",
+        {"L": 0, "z": 0, "ẑ": 0},
+        0,
+    ),
+    "a function that is a second name of what is computed": (
+        r"A_l(z) = V' = \mathrm{softmax}\left(\frac{QK^T}{\sqrt{D}}\right)V",
+        {"V'": 2, "Q": 2, "K": 2, "V": 2},
+        2,
+    ),
+    "a table that is written as a function of vectors": (
+        r"\mathrm{score}(\mathbf{u}_i, \mathbf{u}_j) = \frac{\mathbf{q}_i \cdot \mathbf{k}_j}{\sqrt{d}}",
+        {"score": 2, "q": 2, "k": 2},
+        1,
+    ),
+    "what holds for all, behind a colon": (
+        r"\mathbf{r}_t = \sum_{i=1}^N m_t(i) \mathbf{U}_t(i), \forall i: 0 \leq m_t(i) \leq 1",
+        {"r": 2, "m": 2, "U": 3},
+        1,
+    ),
     "numbers right behind letters": (
         r"y = \tanh(w1 * x1 + w2 * x2)",
         {"y": 0, "w_1": 0, "x_1": 0, "w_2": 0, "x_2": 0},
@@ -1185,6 +1300,9 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
 }
 
 OUTSIDE: dict[str, tuple[str, str]] = {
+    "a conjugate": (r"o_n = \sum_{m=1}^n (Q_n e^{in\theta})(K_m e^{im\theta})^\dagger v_m", "conjugate"),
+    "an imaginary unit right before a letter": (r"\Theta_n = e^{in\theta}", "complex"),
+    "an open place that nothing fills": (r"\rho(\bullet) = \tanh(M \bullet)", "open"),
     "a product that is a matrix if these are rows": (
         r"\boldsymbol{S}_t = \boldsymbol{G}_t \odot \boldsymbol{S}_{t-1} + \boldsymbol{k}_t^\top \boldsymbol{v}_t,"
         r" \quad \boldsymbol{o} = \boldsymbol{S}_t \boldsymbol{u}",

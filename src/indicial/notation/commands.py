@@ -320,6 +320,14 @@ class _Reader:
         if end and self.tokens[self.i + 1].text in _TEXT:
             self.i = end + 1  # `\\small{\\text{the weight of } x}`
             return
+        if (
+            token.text in _SMALL
+            and self.i - 2 in self.partner
+            and self.tokens[self.i].text in _TEXT
+        ):
+            self.out.pop()  # `{\\small \\text{the weight of } x}`
+            self.i = self.partner[self.i - 2] + 1
+            return
         spaces = [t.text in _SMALL_SPACES for t in self.tokens[max(self.i - 3, 0) : self.i]]
         if self.latex and spaces == [True] * 3:
             self.emit("quad", token.text, token)
@@ -417,6 +425,8 @@ class _Reader:
         if letters and inner[0].kind != "number" and not any(t.space for t in inner[1:]):
             kind = "letter" if self.latex and len(inner) == 1 else "word"
             word = usual_word("".join(t.text for t in inner))
+            if len(word) > 1 and word[0].isupper():
+                self.font_end = 0  # `\\mathbf{Att}`: what a word is set in says nothing of it
             self.emit(kind, word, token, token.span.to(self.tokens[end].span))
             self.i = end + 1
 

@@ -24,9 +24,7 @@ from indicial.notation import syntax as s
 from indicial.notation.conditions import ConditionGrammar
 from indicial.notation.faults import Refusal
 from indicial.notation.lookahead import (
-    MATRICES,
     begins_guard,
-    calls_of_bold,
     holds_condition,
     holds_value,
     nesting,
@@ -37,6 +35,7 @@ from indicial.notation.lookahead import (
 from indicial.notation.names import spread
 from indicial.notation.operators import EXPECTED, without_fraction_brackets
 from indicial.notation.rows import CLOSERS
+from indicial.notation.separators import MATRICES, calls_of_bold
 from indicial.notation.tokens import Token, is_sign
 from indicial.notation.vocabulary import FUNCTIONS
 

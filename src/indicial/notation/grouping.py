@@ -92,8 +92,10 @@ def _slopes(tokens: Sequence[Token]) -> set[str]:
     for start, end, begins in _runs(tokens, []):
         word = "".join([t.text for t in tokens[start:end]])
         if len(word) == 2 and word[0] == "d":
+            if start and tokens[start - 1].text == "{":
+                return set()  # `\\frac{dL}{dW}`
             (begun if begins else read).add(word)
-    return begun if begun & read and "dt" not in read else set()
+    return begun | read if begun & read and "dt" not in read else set()
 
 
 def _phrases(tokens: Sequence[Token]) -> Iterator[str]:

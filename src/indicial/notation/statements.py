@@ -26,9 +26,6 @@ from indicial.notation.lookahead import (
     side_by_side,
     strip,
     top_level,
-    with_commas,
-    with_joins,
-    with_separators,
     with_spaces_told,
     without_frame,
     without_idle_spaces,
@@ -38,6 +35,7 @@ from indicial.notation.lookahead import (
 from indicial.notation.names import stretch
 from indicial.notation.reasoning import clauses
 from indicial.notation.rows import Row
+from indicial.notation.separators import with_commas, with_joins, with_separators
 from indicial.notation.signs import EQUATION_SIGNS
 from indicial.notation.source import Span, cover
 from indicial.notation.tokens import Token, is_sign

@@ -326,9 +326,10 @@ def _over_parameters(node: s.Reduction) -> bool:
     letters = [n.base for under in node.under for n in under.every(s.Name)]
     if any(letter in GROUPS or letter in "θωφψ" for letter in letters):
         return True
-    # The β of `argmin_β ‖y - X β‖` and the S_t of `argmin_{S_t} ‖S_t - S_{t-1}‖` have values, an i has none.
+    # The β of `argmin_β ‖y - X β‖`, the β_j of its elements and the S_t of `argmin_{S_t} ‖S_t - S_{t-1}‖`
+    # have values, an i has none.
     outside = [n for n in s.values(node.body, within=lambda call: False) if isinstance(n, s.Name)]
-    return any(n in node.under or (n.bare and n.base in letters) for n in outside)
+    return any(n in node.under or ((n.bare or n.sub) and n.base in letters) for n in outside)
 
 
 def _speaks_of_tokens(node: s.Node) -> bool:
