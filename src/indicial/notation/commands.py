@@ -203,11 +203,11 @@ class _Reader:
         letters = [text for text in inside if text.isalpha()]
         return len(letters) == 1 and letters[0].isupper() and any(map(str.isdigit, inside))
 
-    def opens_call(self, place: int) -> bool:
+    def opens_call(self, place: int, brackets: str = "(") -> bool:
         """Whether round brackets open there: `BN(`, `BN\\left(`, `BN\\big(`."""
         if place < len(self.tokens) and self.tokens[place].text in _LARGER:
             place += 1
-        return place < len(self.tokens) and self.tokens[place].text == "("
+        return place < len(self.tokens) and self.tokens[place].text in tuple(brackets)
 
     def emit(self, kind: str, text: str, token: Token, span: Span | None = None) -> None:
         font = self.font if self.i <= self.font_end else token.font
@@ -425,8 +425,8 @@ class _Reader:
         if letters and inner[0].kind != "number" and not any(t.space for t in inner[1:]):
             kind = "letter" if self.latex and len(inner) == 1 else "word"
             word = usual_word("".join(t.text for t in inner))
-            if len(word) > 1 and word[0].isupper():
-                self.font_end = 0  # `\\mathbf{Att}`: what a word is set in says nothing of it
+            if len(word) > 1 and self.opens_call(end + 1, "(["):
+                self.font_end = 0  # `\\mathbf{Att}[…]`: what a function is set in says nothing
             self.emit(kind, word, token, token.span.to(self.tokens[end].span))
             self.i = end + 1
 
