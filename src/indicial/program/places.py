@@ -35,7 +35,7 @@ def of_slices(statement: s.Statement, outline: Outline) -> s.Statement:
         places = node.items if isinstance(node, s.Index) else getattr(node, "sub", ())
         if isinstance(name, s.Name) and ALL in places and len(ways[name.stem]) == 1:
             held = tuple(i for i in places if i != ALL)
-            if len(held) == len(places) - 1 > 0 and all(map(index_expression, held)):
+            if len(held) == len(places) - 1 > 0 and all(map(is_lone, held)):
                 return replace(name, sub=held, span=node.span)
         return node.rebuild(change)
 
