@@ -37,7 +37,8 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         1,
     ),
     "gradients that have a d before the letter": (
-        r"\begin{aligned} du^{[l]} &= dr^{[l]} * \sigma'(u^{[l]}) \\ dM^{[l]} &= du^{[l]} r^{[l-1]T} \\ dr^{[l-1]} &= M^{[l]T} du^{[l]} \end{aligned}",
+        r"\begin{aligned} du^{[l]} &= dr^{[l]} * \sigma'(u^{[l]}) \\ dM^{[l]} &= du^{[l]} r^{[l-1]T} \\"
+        r" dr^{[l-1]} &= M^{[l]T} du^{[l]} \end{aligned}",
         {"du": 2, "dr": 2, "u": 2, "dM": 3, "r": 2, "M": 3},
         1,
     ),
@@ -77,17 +78,21 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         0,
     ),
     "remarks behind rows, set small or behind a semicolon": (
-        r"\begin{aligned} \mathbf{r}_t &= \sum_{i=1}^n \beta_{t,i} \mathbf{u}_i & \small{\text{; what } t \text{ reads}} \\ \mathbf{z}_t &= \tanh(\mathbf{r}_t) & \text{; its value, with } \mathbf{r}_t \end{aligned}",
+        r"\begin{aligned} \mathbf{r}_t &= \sum_{i=1}^n \beta_{t,i} \mathbf{u}_i & \small{\text{; what } t"
+        r" \text{ reads}} \\ \mathbf{z}_t &= \tanh(\mathbf{r}_t) & \text{; its value, with } \mathbf{r}_t"
+        r" \end{aligned}",
         {"r": 2, "β": 2, "u": 2, "z": 2},
         1,
     ),
     "words below a brace without braces": (
-        r"L = \underbrace{\frac{1}{N} \sum_i r_i}_\text{of the data} + \underbrace{\lambda \sum_j m_j^2}_\text{of the weights}",
+        r"L = \underbrace{\frac{1}{N} \sum_i r_i}_\text{of the data} + \underbrace{\lambda \sum_j"
+        r" m_j^2}_\text{of the weights}",
         {"L": 0, "N": 0, "r": 1, "λ": 0, "m": 1},
         2,
     ),
     "cases behind a brace in aligned rows": (
-        r"\begin{aligned} M_{nm} = \left\{ \begin{aligned} &\rho^{n-m}, &n \ge m \\ &0, &n < m \end{aligned} \right. \end{aligned}",
+        r"\begin{aligned} M_{nm} = \left\{ \begin{aligned} &\rho^{n-m}, &n \ge m \\ &0, &n < m \end{aligned}"
+        r" \right. \end{aligned}",
         {"M": 2, "ρ": 0},
         0,
     ),
@@ -117,7 +122,8 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         1,
     ),
     "the probability that one of several is 1": (
-        r"p(\mathbf{z}_k = 1 | \mathbf{u}) = \frac{\exp(\mathbf{m}_k \cdot \mathbf{u} + r_k)}{\sum_{j=1}^K \exp(\mathbf{m}_j \cdot \mathbf{u} + r_j)}",
+        r"p(\mathbf{z}_k = 1 | \mathbf{u}) = \frac{\exp(\mathbf{m}_k \cdot \mathbf{u} + r_k)}{\sum_{j=1}^K"
+        r" \exp(\mathbf{m}_j \cdot \mathbf{u} + r_j)}",
         {"p": 1, "m": 2, "u": 1, "r": 1},
         3,
     ),

@@ -21,9 +21,11 @@ from indicial.program.vectors.shapes import dotted
 
 
 def of_slices(statement: s.Statement, outline: Outline) -> s.Statement:
-    """`x^⊤ W_{:,i}`, `S[c,:]`: the column i, the row c, where W is taken apart in this way alone."""
+    """`x^⊤ W_{:,i}`: the column i, where W is taken apart in this way alone, and meets a row."""
     if ALL not in s.every([statement], s.Name):
         return statement
+    products = (p for p in statement.every(s.Product) if p.every(s.Transpose))
+    factors = s.ids(factor for product in products for factor in product.factors)
     ways: dict[s.Name, set[tuple[bool, ...]]] = {}
     for node in s.every(outline.statements, s.Name, s.Index):
         name, places = (node, node.sub) if isinstance(node, s.Name) else (node.base, node.items)
@@ -33,7 +35,8 @@ def of_slices(statement: s.Statement, outline: Outline) -> s.Statement:
     def change(node: s.Expression) -> s.Expression:
         name = node.base if isinstance(node, s.Index) else node
         places = node.items if isinstance(node, s.Index) else getattr(node, "sub", ())
-        if isinstance(name, s.Name) and ALL in places and len(ways[name.stem]) == 1:
+        sliced = ALL in places and id(node) in factors
+        if isinstance(name, s.Name) and sliced and len(ways[name.stem]) == 1:
             held = tuple(i for i in places if i != ALL)
             if len(held) == len(places) - 1 > 0 and all(map(is_lone, held)):
                 return replace(name, sub=held, span=node.span)

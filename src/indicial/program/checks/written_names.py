@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
@@ -323,10 +322,6 @@ def _other_labels(display: Sequence[s.Statement], section: Heading) -> Iterator[
             yield warned("copied-label", text, left.span, again[0].sides[0].span)
 
 
-ROW = 20
-"""So many signs lie between two rows of one display at most."""
-
-
 def _unused_gates(display: Sequence[s.Statement], section: Heading) -> Iterator[Fault]:
     """`i_t = σ(…)`, `f_t = σ(…)`, `o_t = σ(…)`, `h_t = o_t ⊙ g_t`: nothing reads i_t and f_t.
 
@@ -336,20 +331,25 @@ def _unused_gates(display: Sequence[s.Statement], section: Heading) -> Iterator[
     if len(gates) < 2 or section.skipped or not idle:
         return
     active = {id(row) for row in gates.values()}
-    spans = sorted((row.span.start, row.span.end) for row in gates.values())
-    together = any(start - end < ROW for (_, end), (start, _) in pairwise(spans))
-    if together and active.isdisjoint(map(id, display)):
-        return  # the gates of one variant, and the state of another
     recalled = {n.stem for row in gates.values() for n in _read(row.sides[1])}
     for row in display:
         if not isinstance(row, s.Equation) or id(row) in active:
             continue
         left = row.sides[0]
         closes = isinstance(left, s.Name) and left.stem in recalled
-        if closes and any(n in gates for n in row.sides[-1].every(s.Name)):
+        coupled = any(map(_less_one, row.every(s.Add)))  # `f ⊙ c + (1 - f) ⊙ g`: f is both gates
+        if closes and not coupled and any(n in gates for n in row.sides[-1].every(s.Name)):
             listed = " and ".join(unicode(gate) for gate in idle)
             text = f"nothing reads {listed}, though {unicode(left)} reads another gate"
             yield warned("unused-gate", text, row.span, *(gate.span for gate in idle))
+
+
+def _less_one(node: s.Add) -> bool:
+    """`1 - f_t`."""
+    match node.terms:
+        case (s.Number(text="1"), s.Negative(body=s.Name())):
+            return True
+    return False
 
 
 def _read(side: s.Expression) -> Iterator[s.Name]:
