@@ -396,8 +396,8 @@ class ExpressionParser(ConditionGrammar):
             if (
                 self.at("[")
                 and isinstance(base, s.Name)
-                and not element
                 and self.latex
+                and not (element or base.sup or set_apart(self.tokens, self.i))
                 and calls_of_bold(base.base, self.tokens, self.i)
             ):
                 base = self.call(base, token)
