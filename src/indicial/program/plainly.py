@@ -31,7 +31,7 @@ from indicial.program.places import by_number, by_places, of_slices
 from indicial.program.sets import over_members
 from indicial.program.vectors.shapes import dotted
 from indicial.program.vectors.spelling import softmax_elements
-from indicial.program.vectors.unwritten import bound_apart, reaching, summed
+from indicial.program.vectors.unwritten import bound_apart, primes_apart, reaching, summed
 
 TIME = s.Name("t")
 
@@ -43,7 +43,8 @@ def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
     shared = without_shared(one_size(softmax_elements(of_members), sketch), sketch)
     named = without_arguments(without_names(shared, sketch), sketch)
     meant = gated(stepping(discounts(exponentials(below(named), sketch))))
-    return summed(bound_apart(reaching(by_number(at_time(meant), sketch))), prose=True)
+    bound = primes_apart(bound_apart(reaching(by_number(at_time(meant), sketch))))
+    return summed(bound, prose=True)
 
 
 def with_steps(statements: Sequence[s.Statement]) -> list[s.Statement]:

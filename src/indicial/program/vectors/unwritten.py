@@ -320,6 +320,39 @@ def bound_apart(equation: s.Statement) -> s.Statement:
     return replace(equation, sides=(left, *sides))
 
 
+def primes_apart(equation: s.Statement) -> s.Statement:
+    """`α_{tt'} = e^{z_{tt'}} / Σ_{t'} e^{z_{tt'}}`: as for a plain letter, the t' of the Σ is its own."""
+    left = equation.left if isinstance(equation, s.Equation) else None
+    own = (
+        {i for i in left.scripts if isinstance(i, s.Name) and i.primes}
+        if isinstance(left, s.Name)
+        else set()
+    )
+    if not own or not isinstance(equation, s.Equation):
+        return equation
+    used = {name.base for name in equation.every(s.Name)}
+    spare = [c for c in "jklmnpqrs" if c not in used]
+
+    def apart(node: s.Expression) -> s.Expression:
+        firsts = node.under if isinstance(node, s.Reduction) else ()
+        for under in (u.operands[0] if isinstance(u, s.Comparison) else u for u in firsts):
+            if under in own and spare:
+                node = _put(node, under, s.Name(spare.pop(0), span=under.span))
+        return node.rebuild(apart)
+
+    return replace(equation, sides=(equation.sides[0], *map(apart, equation.sides[1:])))
+
+
+def _put(node: s.Expression, old: s.Expression, new: s.Expression) -> s.Expression:
+    """The expression with one name for another, in scripts too."""
+    if node == old:
+        return new
+    if isinstance(node, s.Name):
+        sub, sup = (tuple(_put(i, old, new) for i in scripts) for scripts in (node.sub, node.sup))
+        return replace(node, sub=sub, sup=sup)
+    return node.rebuild(lambda inner: _put(inner, old, new))
+
+
 def _unders(node: s.Reduction) -> list[s.Name]:
     """The letters that a sum runs over: the i of `Σ_i`, `Σ_{i=1}^n`; an i' is another index."""
     firsts = (u.operands[0] if isinstance(u, s.Comparison) else u for u in node.under)
