@@ -27,19 +27,16 @@ def of_slices(statement: s.Statement, outline: Outline) -> s.Statement:
     products = (p for p in statement.every(s.Product) if p.every(s.Transpose))
     factors = s.ids(factor for product in products for factor in product.factors)
     ways: dict[s.Name, set[tuple[bool, ...]]] = {}
-    for node in s.every(outline.statements, s.Name, s.Index):
-        name, places = (node, node.sub) if isinstance(node, s.Name) else (node.base, node.items)
-        if isinstance(name, s.Name) and places:
-            ways.setdefault(name.stem, set()).add(tuple(i == ALL for i in places))
+    for node in s.every(outline.statements, s.Name):
+        if node.sub:
+            ways.setdefault(node.stem, set()).add(tuple(i == ALL for i in node.sub))
 
     def change(node: s.Expression) -> s.Expression:
-        name = node.base if isinstance(node, s.Index) else node
-        places = node.items if isinstance(node, s.Index) else getattr(node, "sub", ())
-        sliced = ALL in places and id(node) in factors
-        if isinstance(name, s.Name) and sliced and len(ways[name.stem]) == 1:
-            held = tuple(i for i in places if i != ALL)
-            if len(held) == len(places) - 1 > 0 and all(map(is_lone, held)):
-                return replace(name, sub=held, span=node.span)
+        sliced = isinstance(node, s.Name) and ALL in node.sub and id(node) in factors
+        if isinstance(node, s.Name) and sliced and len(ways[node.stem]) == 1:
+            held = tuple(i for i in node.sub if i != ALL)
+            if len(held) == len(node.sub) - 1 > 0 and all(map(is_lone, held)):
+                return replace(node, sub=held)
         return node.rebuild(change)
 
     return statement.rebuild(change)
