@@ -2165,3 +2165,13 @@ def test_a_density_of_vectors_is_no_table(tmp_path: Path) -> None:
 def test_a_size_keeps_the_letter_of_the_text(tmp_path: Path) -> None:
     (found,) = readings(tmp_path, r"s_{ij} = \frac{a_i^\top b_j}{\sqrt{D}}")
     assert found.letters == {"i", "j", "D", "I", "J"}
+
+
+def test_coupled_gates_and_powers_are_no_slips(tmp_path: Path) -> None:
+    gates = (
+        r"\begin{aligned} i_t &= \sigma(W_i s_{t-1}) \\ f_t &= \sigma(W_f s_{t-1}) \end{aligned}"
+    )
+    coupled = r"s_t = f_t \odot s_{t-1} + (1 - f_t) \odot u_t"
+    assert not any(found.mistakes for found in readings(tmp_path, gates, coupled))
+    (powers,) = readings(tmp_path, r"m_{ij} = \rho^{n-i-1}")
+    assert not powers.mistakes
