@@ -93,7 +93,8 @@ def _is_table(call: s.Call, outline: Outline) -> bool:
             return False
     inside = sum(len(c.arguments) for c in every)
     held = [n for n in s.every(outline.statements, s.Name) if n.stem in carried]
-    named = call.word not in FUNCTION_LETTERS and not activates(call)
+    # The a_{it} of `y_t(a_{it})` is looked up in y_t.
+    named = call.word not in FUNCTION_LETTERS and not call.function.sub and not activates(call)
     alone = named and len(held) == inside and len(_places(call, outline)) > len(call.arguments)
     return bool(heads) or alone
 
