@@ -27,6 +27,7 @@ class BracketGrammar(NameGrammar):
             return s.Dots(span=token.span)
         if text == "•":
             self.i += 1
+            self.left_open = True
             return s.Name("•", span=token.span)
         if text == "√":
             self.i += 1

@@ -159,7 +159,8 @@ class _Reader:
             and not self.tokens[end].space
         ):
             end += 1
-        if [t.text for t in self.tokens[self.i - 1 : self.i + 3]] == ["s", ".", "t", "."]:
+        ahead = self.tokens[self.i : self.i + 3] if token.text == "s" else ()
+        if [t.text for t in ahead] == [".", "t", "."]:
             self.i += 3
             below = any(start < self.i < end for start, end in self.scripted.items())
             self.emit("sign" if below else "text", "," if below else "s.t.", token)
@@ -316,17 +317,7 @@ class _Reader:
 
     def dropped(self, token: Token) -> None:
         """`\\left`, `\\right`: the bracket stays, a missing one (`.`) becomes `null`."""
-        end = self.partner.get(self.i, 0) if token.text in _SMALL else 0
-        if end and self.tokens[self.i + 1].text in _TEXT:
-            self.i = end + 1  # `\\small{\\text{the weight of } x}`
-            return
-        if (
-            token.text in _SMALL
-            and self.i - 2 in self.partner
-            and self.tokens[self.i].text in _TEXT
-        ):
-            self.out.pop()  # `{\\small \\text{the weight of } x}`
-            self.i = self.partner[self.i - 2] + 1
+        if token.text in _SMALL and self.small_remark():
             return
         spaces = [t.text in _SMALL_SPACES for t in self.tokens[max(self.i - 3, 0) : self.i]]
         if self.latex and spaces == [True] * 3:
@@ -344,6 +335,18 @@ class _Reader:
             self.i += 1
             explicit = _EXPLICIT_BARS[token.text, sign]
             self.emit("sign", explicit, token, token.span.to(following.span))
+
+    def small_remark(self) -> bool:
+        """Steps over `\\small{\\text{the weight of } x}` and `{\\small \\text{the weight of } x}`."""
+        within = self.tokens[self.i : self.i + 2]
+        if self.i in self.partner and within[1].text in _TEXT:
+            self.i = self.partner[self.i] + 1
+            return True
+        if self.i - 2 in self.partner and within and within[0].text in _TEXT:
+            self.out.pop()
+            self.i = self.partner[self.i - 2] + 1
+            return True
+        return False
 
     def opened_by_nothing(self, place: int) -> bool:
         """Whether a `\\right.` closes a `\\left.`: both are nothing."""

@@ -393,16 +393,19 @@ class ExpressionParser(ConditionGrammar):
         """Brackets and scripts behind a factor."""
         element = False
         while True:
+            opens = self.at("[")
             if (
-                self.at("[")
+                opens
                 and isinstance(base, s.Name)
                 and self.latex
-                and not (element or base.sup or set_apart(self.tokens, self.i))
+                and not (element or base.sup)
+                and self.tokens[self.i + 1].font == "bold"
                 and calls_of_bold(base.base, self.tokens, self.i)
+                and not set_apart(self.tokens, self.i)
             ):
                 base = self.call(base, token)
             elif (
-                self.at("[")
+                opens
                 and isinstance(base, _INDEXABLE)
                 and not element
                 and not holds_condition(self.tokens, self.i)

@@ -73,28 +73,25 @@ def own_words(tokens: Sequence[Token]) -> frozenset[str]:
     So is one that stands in a list below a name as well: the `pos` of `PE_{(pos,2i)} = sin(pos/…)`.
     """
     found = set(_phrases(tokens))
+    begun, read = set[str](), set[str]()
     scripts: list[bool] = []  # for each brace that is open, whether a script stands in it
     for start, end, begins in _runs(tokens, scripts):
         word = "".join([t.text for t in tokens[start:end]])
+        if len(word) == 2 and word[0] == "d":
+            # The dL of `\\frac{dL}{dW}` is a differential, whatever begins the row.
+            begins_row = begins and tokens[start - 1].text != "{"
+            (begun if begins_row else read).add(word if tokens[start - 1].text != "{" else "dt")
         below = end < len(tokens) and tokens[end].text == "_"
         listed = any(scripts) and tokens[start - 1].text in ("(", ",") and len(word) > 2
         long = len(word) > 2 or (len(word) == 2 and word.isupper())
         cased = word.isupper() or word.islower()
         if cased and (listed or (begins and below and long)):
             found.add(word)
-    return frozenset(found | _slopes(tokens))
+    return frozenset(found | _slopes(begun, read))
 
 
-def _slopes(tokens: Sequence[Token]) -> set[str]:
+def _slopes(begun: set[str], read: set[str]) -> set[str]:
     """The `dz` of `dz = da * g'(z)` and `dW = dz a^T`: what a row defines and another reads is no differential."""
-    begun: set[str] = set()
-    read: set[str] = set()
-    for start, end, begins in _runs(tokens, []):
-        word = "".join([t.text for t in tokens[start:end]])
-        if len(word) == 2 and word[0] == "d":
-            if start and tokens[start - 1].text == "{":
-                return set()  # `\\frac{dL}{dW}`
-            (begun if begins else read).add(word)
     return begun | read if begun & read and "dt" not in read else set()
 
 

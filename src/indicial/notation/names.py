@@ -200,6 +200,8 @@ class NameGrammar(Grammar):
 
     raised_top = False
     raised_primes = 0
+    left_open = False
+    """Whether a `\\bullet` holds the place of something."""
 
     def braced_script(self) -> tuple[s.Expression, ...]:
         """A script or an argument in the type of a script: braces with a list, or one token."""
@@ -263,12 +265,13 @@ class NameGrammar(Grammar):
             break
         self.bars.pop()
         self.script_depth -= 1
-        while self.at("'"):  # `g^{[l]'}`
-            self.i += 1
-            self.raised_primes += 1
-        if self.at("⊤"):
-            self.i += 1
-            self.raised_top = True
+        if not self.at("}"):
+            while self.at("'"):  # `g^{[l]'}`
+                self.i += 1
+                self.raised_primes += 1
+            if self.at("⊤"):
+                self.i += 1
+                self.raised_top = True
         self.expect("}")
         return items
 
@@ -328,6 +331,7 @@ class NameGrammar(Grammar):
             return name
         if token.kind == "sign" and token.text in _SCRIPT_SIGNS and script:
             self.i += 1
+            self.left_open = self.left_open or token.text == "•"
             return (
                 s.Star(span=token.span)
                 if token.text == "*"

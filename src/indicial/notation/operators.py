@@ -61,7 +61,7 @@ class OperatorGrammar(BracketGrammar):
             values, conditions = zip(*body.branches, strict=True)
             if not any(conditions):  # `\\min \\begin{cases} a \\\\ b \\end{cases}`
                 return s.Call(s.Name(operator, span=token.span), values, span=self.since(token))
-        if self.latex and len(under) == 1 and s.Name("•") in body.every(s.Name):
+        if self.left_open and len(under) == 1:
             body = _filled(body, under[0])
         under = tuple(_of_all_words(one) for place in under for one in _apart(place))
         match under:

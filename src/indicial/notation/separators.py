@@ -121,6 +121,8 @@ def _head(tokens: Sequence[Token], opener: int) -> str:
 
 def with_joins(tokens: list[Token]) -> list[Token]:
     r"""`h = [a; b] = a ⊕ b`, or with a text that says so: a side of ⊕ is two vectors joined."""
+    if "⊕" not in [t.text for t in tokens]:
+        return tokens
     signs = [t for t, depth in with_depths(tokens) if not depth and is_sign(t, "⊕")]
     shown = any(depth and is_sign(t, ";") for t, depth in with_depths(tokens)) if signs else False
     if not signs or not (shown or speaks_of_joining(signs[0].span.source.text)):

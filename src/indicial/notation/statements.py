@@ -314,7 +314,7 @@ class RowParser:
             sides.append(parser.expression(conditions=False))
         span = parser.since(start)
         guard = self.guard(parser)
-        if any(is_sign(token, "•") for token in self.tokens):
+        if parser.left_open:
             sides, relations = _without_places(sides, relations)
         ranges = {"<", "≤", ":"} & {token.text for token in self.tokens}
         for name in s.every(sides, s.Name) if ranges else ():

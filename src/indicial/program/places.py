@@ -22,7 +22,7 @@ from indicial.program.vectors.shapes import dotted
 
 def of_slices(statement: s.Statement, outline: Outline) -> s.Statement:
     """`x^⊤ W_{:,i}`: the column i, where W is taken apart in this way alone, and meets a row."""
-    if ALL not in s.every([statement], s.Name):
+    if ":" not in statement.span.text or ALL not in statement.every(s.Name):
         return statement
     products = (p for p in statement.every(s.Product) if p.every(s.Transpose))
     factors = s.ids(factor for product in products for factor in product.factors)
@@ -67,12 +67,13 @@ def by_places(statement: s.Statement, outline: Outline) -> s.Statement:
 
 def _places(call: s.Call, outline: Outline) -> tuple[s.Expression, ...]:
     """The i and j of `score(x_i, x_j)`; nothing if the brackets hold anything else."""
+    if call.given is not None or call.word in BUILT_IN or call.word in PROBABILITY:
+        return ()
     names = [a for a in call.arguments if isinstance(a, s.Name) and a.sub and not a.sup]
     read = [outline.naming.read(name).items for name in names]
     indices = tuple(i for items in read for i in items) if all(read) else ()
-    whole = call.given is None and names and len(names) == len(call.arguments)
-    known = call.word not in BUILT_IN | PROBABILITY and len(set(indices)) == len(indices)
-    return indices if whole and known and all(map(index_expression, indices)) else ()
+    whole = names and len(names) == len(call.arguments) and len(set(indices)) == len(indices)
+    return indices if whole and all(map(index_expression, indices)) else ()
 
 
 def _is_table(call: s.Call, outline: Outline) -> bool:

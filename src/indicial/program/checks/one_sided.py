@@ -326,6 +326,8 @@ def _halved(equation: s.Equation) -> Iterator[Fault]:
     here, (right,) = _run(left) or indices(left), equation.sides[1:]
     there = letters(right) | {c for n in indexed(right) for c in _run(n)}
     lacking = [c for c in here if c not in there]
+    if not lacking:
+        return
     below = [
         replace(n, sup=tuple(i for i in n.sup if isinstance(i, s.Group))) for n in indexed(right)
     ]
@@ -336,7 +338,7 @@ def _halved(equation: s.Equation) -> Iterator[Fault]:
     shared += (
         ["a sum"] if len(mean) > 1 and not shared and bound(right) else []
     )  # `w_i = Σ_j α_j v_j`
-    if lacking and shared and set(here) <= INDICES | set("pq") and known:
+    if shared and set(here) <= INDICES | set("pq") and known:
         text = (
             f"{' and '.join(lacking)} {'stands' if len(lacking) == 1 else 'stand'} on the left only"
         )
