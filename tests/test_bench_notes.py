@@ -155,6 +155,8 @@ KEPT = (
     "sealed",
     "reserve",
     "kept",
+    "textbooks",
+    "lessons",
 )
 """The sets whose displays stand in folders of the same names."""
 

@@ -105,10 +105,10 @@ def test_a_program_of_a_document_is_sorted_once(
     sorted_: list[int] = []
     plain = Naming.__init__
 
-    def counted(self: Naming, statements: Iterable[Statement]) -> None:
+    def counted(self: Naming, statements: Iterable[Statement], document: bool) -> None:
         statements = list(statements)
         sorted_.append(len(statements))
-        plain(self, statements)
+        plain(self, statements, document)
 
     monkeypatch.setattr(Naming, "__init__", counted)
     path = tmp_path / "text.md"
