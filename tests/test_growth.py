@@ -16,10 +16,10 @@ from indicial.derivations.scope import UNTRIED, Finding, Step
 from indicial.library.loading import load_document
 from indicial.notation.parse import parse_text
 from indicial.notation.syntax import Statement
-from indicial.program import settling
 from indicial.program.names.naming import Naming
 from indicial.program.program import Program
-from indicial.program.sections import Part
+from indicial.program.prose import settling
+from indicial.program.prose.sections import Part
 
 SMALL, FACTOR = 2_000, 3
 LATER = {"unknown": 5_000}

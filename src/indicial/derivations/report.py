@@ -26,10 +26,10 @@ from indicial.derivations.scope import (
 )
 from indicial.notation.source import Span
 from indicial.notation.syntax import Equation
-from indicial.program.doubts import at_a_distance, unrolled
 from indicial.program.messages import Message
 from indicial.program.program import Program
-from indicial.program.sections import Block
+from indicial.program.prose.doubts import at_a_distance, unrolled
+from indicial.program.prose.sections import Block
 
 STEPS = ("step", "step-start", "step-open")
 """The codes of what a program says of its steps."""

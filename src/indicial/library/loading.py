@@ -35,15 +35,15 @@ from indicial.notation.parse import Parsed, canonical_name, parse_text
 from indicial.notation.sentences import Prose, contradictions
 from indicial.notation.source import Span
 from indicial.notation.syntax import Equation, Statement
-from indicial.program.checks.slips import slips
-from indicial.program.checks.written_names import Heading
 from indicial.program.messages import IndicialError, Message, refused
 from indicial.program.names.batches import without_batch
 from indicial.program.names.cells import Resolver
 from indicial.program.names.fills import declared_constants, hole, is_word, no_hole
 from indicial.program.program import Fill, Mend, Program
-from indicial.program.sections import Block, Part, chosen, divide, under_headings
-from indicial.program.settling import settle
+from indicial.program.prose.sections import Block, Part, chosen, divide, under_headings
+from indicial.program.prose.settling import settle
+from indicial.program.slips.slips import slips
+from indicial.program.slips.written_names import Heading
 
 WHOLE = re.compile(r"[0-9]{1,9}")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")

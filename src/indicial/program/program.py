@@ -24,7 +24,6 @@ from indicial.notation.source import Span
 from indicial.notation.syntax import Equation, Name, Statement
 from indicial.program import ir
 from indicial.program.analyse import Analysis, analyse
-from indicial.program.doubts import JUDGED, Doubts, about
 from indicial.program.messages import IndicialError, Message, Messages, in_order, refused
 from indicial.program.names.cells import Resolver
 from indicial.program.names.complex import real
@@ -36,6 +35,7 @@ from indicial.program.names.loops import unroll
 from indicial.program.names.outline import Outline
 from indicial.program.names.sorting import parted
 from indicial.program.names.starts import as_inputs, given_starts, outset
+from indicial.program.prose.doubts import JUDGED, Doubts, about
 from indicial.program.vectors import vectors
 from indicial.program.vectors.vectors import UNLIKELY
 

@@ -17,7 +17,7 @@ from functools import cache
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
-from indicial.program.checks.forms import UNORDERED, Bound, Shape, fits, pattern
+from indicial.program.slips.forms import UNORDERED, Bound, Shape, fits, pattern
 
 Condition = Callable[[Bound], bool]
 

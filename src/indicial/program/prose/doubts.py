@@ -17,7 +17,6 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.notation.node import kept
 from indicial.notation.source import Span
-from indicial.program.checks.slips import CODES
 from indicial.program.messages import Message
 from indicial.program.names.letters import (
     LAST,
@@ -26,6 +25,7 @@ from indicial.program.names.letters import (
 )
 from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Outline
+from indicial.program.slips.slips import CODES
 
 CERTAIN = frozenset({"bracket", "softmax-variable", "given-subject", "rank"})
 """What is a slip in whatever notation."""

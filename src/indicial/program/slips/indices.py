@@ -13,9 +13,9 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
-from indicial.program.checks.one_sided import binders, bound, indices, scripts
 from indicial.program.lowering.reductions import spoken
 from indicial.program.names.letters import COUNTING, index_name, is_letter, shifted
+from indicial.program.slips.one_sided import binders, bound, indices, scripts
 
 CODES = frozenset({"idle-sum", "half-copied", "lost-index"})
 

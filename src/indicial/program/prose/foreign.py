@@ -18,7 +18,6 @@ from dataclasses import replace
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
-from indicial.program.doubts import indexed
 from indicial.program.names.applied import is_said
 from indicial.program.names.letters import COUNTING, GROUPS, LAST, is_capital
 from indicial.program.names.naming import (
@@ -32,7 +31,8 @@ from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import DISTRIBUTIONS, Outline
 from indicial.program.names.sorting import density
 from indicial.program.names.uses import BUILT_IN, PROBABILITY, Use
-from indicial.program.notions import is_differential, notion
+from indicial.program.prose.doubts import indexed
+from indicial.program.prose.notions import is_differential, notion
 from indicial.program.vectors.kinds import WEIGHTS
 from indicial.program.vectors.labels import SELDOM_MATRICES, SHORTEST_WORD, runs, spelling
 from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, in_scripts, is_ones

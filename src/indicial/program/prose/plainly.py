@@ -15,7 +15,6 @@ from dataclasses import replace
 from itertools import pairwise
 
 from indicial.notation import syntax as s
-from indicial.program.foreign import opaque
 from indicial.program.names.letters import (
     COUNTING,
     OFTEN_VECTORS,
@@ -27,8 +26,9 @@ from indicial.program.names.letters import (
 from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
-from indicial.program.places import by_number, by_places, of_slices
-from indicial.program.sets import over_members
+from indicial.program.prose.foreign import opaque
+from indicial.program.prose.places import by_number, by_places, of_slices
+from indicial.program.prose.sets import over_members
 from indicial.program.vectors.shapes import dotted
 from indicial.program.vectors.spelling import softmax_elements
 from indicial.program.vectors.unwritten import bound_apart, primes_apart, reaching, summed

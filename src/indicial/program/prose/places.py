@@ -16,7 +16,7 @@ from indicial.program.names.letters import index_expression, index_name, is_capi
 from indicial.program.names.naming import FUNCTION_LETTERS, activates
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
-from indicial.program.notions import ALL
+from indicial.program.prose.notions import ALL
 from indicial.program.vectors.shapes import dotted
 
 

@@ -18,10 +18,10 @@ from functools import cache, cached_property
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
-from indicial.program.checks.one_sided import Pairs, examples, indices
 from indicial.program.checks.similar import mistyped
-from indicial.program.checks.sizes import misfits
 from indicial.program.names.letters import is_capital, shifted
+from indicial.program.slips.one_sided import Pairs, examples, indices
+from indicial.program.slips.sizes import misfits
 
 CODES = frozenset(
     {"two-meanings", "lost-accent", "copied-label", "unused-gate", "look-alike", "no-difference",

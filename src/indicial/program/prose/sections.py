@@ -19,7 +19,6 @@ from indicial.notation.faults import Fault, Skipped
 from indicial.notation.headings import SLIDE, is_part
 from indicial.notation.printers import name_key
 from indicial.notation.vocabulary import SPACE, TOLD
-from indicial.program.conventions import function_head
 from indicial.program.lowering.places import describe
 from indicial.program.messages import IndicialError, Messages
 from indicial.program.names.gradients import abbreviated, named
@@ -31,8 +30,9 @@ from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Definition, Outline
 from indicial.program.names.sorting import outline, says_what
 from indicial.program.names.updates import updated
-from indicial.program.plainly import offers
-from indicial.program.usage import as_used
+from indicial.program.prose.conventions import function_head
+from indicial.program.prose.plainly import offers
+from indicial.program.prose.usage import as_used
 from indicial.program.vectors.kinds import is_greek
 from indicial.program.vectors.labels import lettered, worded
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
-from indicial.program.checks.indices import runner
 from indicial.program.names.letters import shifted
+from indicial.program.slips.indices import runner
 
 CODES = frozenset({"half-copied", "by-itself", "outside-its-sum"})
 

@@ -23,10 +23,10 @@ from itertools import pairwise
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
-from indicial.program.checks import copied, indices, one_sided, sizes, slopes, usual, written_names
-from indicial.program.checks.written_names import Heading, misnamed
 from indicial.program.names.letters import index_name, is_letter
 from indicial.program.names.uses import PROBABILITY
+from indicial.program.slips import copied, indices, one_sided, sizes, slopes, usual, written_names
+from indicial.program.slips.written_names import Heading, misnamed
 
 CODES = frozenset(
     {"left-only", "no-argument", "lost-power", "other-letter", "lost-brace", usual.CODE,

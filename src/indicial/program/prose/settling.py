@@ -25,9 +25,6 @@ from indicial.notation.syntax import (
     head,
 )
 from indicial.notation.vocabulary import SEEN
-from indicial.program.conventions import Functions, defined, usual
-from indicial.program.doubts import about, indexed
-from indicial.program.foreign import foreign
 from indicial.program.names.letters import (
     COUNTING,
     LAST,
@@ -37,9 +34,12 @@ from indicial.program.names.letters import (
 )
 from indicial.program.names.numbering import NAMED_BY_LETTERS, doubted
 from indicial.program.names.sorting import says_what
-from indicial.program.plainly import TIME, plainly, with_steps
 from indicial.program.program import Program
-from indicial.program.sections import Part
+from indicial.program.prose.conventions import Functions, defined, usual
+from indicial.program.prose.doubts import about, indexed
+from indicial.program.prose.foreign import foreign
+from indicial.program.prose.plainly import TIME, plainly, with_steps
+from indicial.program.prose.sections import Part
 
 Make = Callable[[Part], Program]
 

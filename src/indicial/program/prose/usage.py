@@ -20,7 +20,7 @@ from indicial.program.names.applied import marked
 from indicial.program.vectors.regular import primed
 
 if TYPE_CHECKING:
-    from indicial.program.sections import Block
+    from indicial.program.prose.sections import Block
 
 _BETWEEN = re.compile(
     r"(?:\s|[&,.⇒⇔]|\\(?:q?quad|[;,!: ]|Rightarrow|Longrightarrow|implies|Leftrightarrow|iff)(?![A-Za-z]))*"

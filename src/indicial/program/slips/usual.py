@@ -18,9 +18,9 @@ from functools import cache
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
-from indicial.program.checks.forms import Bound, Shape, fits, pattern, shape
-from indicial.program.checks.formulas import LOSS, Wrong, all_wrong
 from indicial.program.names.letters import shifted
+from indicial.program.slips.forms import Bound, Shape, fits, pattern, shape
+from indicial.program.slips.formulas import LOSS, Wrong, all_wrong
 
 CODE = "usual-form"
 

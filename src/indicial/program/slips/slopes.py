@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
-from indicial.program.checks.one_sided import INDICES, binders, bound, indices
 from indicial.program.names.letters import COUNTING
+from indicial.program.slips.one_sided import INDICES, binders, bound, indices
 
 CODES = frozenset({"lost-slope", "slope-index"})
 
