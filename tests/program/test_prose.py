@@ -610,7 +610,9 @@ def test_what_is_loaded_is_what_the_document_says(tmp_path: Path) -> None:
         assert program.statements == load_document(path)[0].statements
 
 
-@pytest.mark.parametrize("around", [r"$$%s$$", r"\[%s\]", "%s", r"\begin{align}%s\end{align}"])
+@pytest.mark.parametrize(
+    "around", [r"$$%s$$", r"\[%s\]", "%s", r"\begin{align}%s\end{align}", "We learn $%s$ from it."]
+)
 def test_nothing_is_made_of_what_is_not_read(around: str) -> None:
     for program in (load(around % BEST), written(around % BEST)):
         (error,) = program.errors

@@ -26,6 +26,7 @@ from indicial.notation.documents import (
     Document,
     by_looks,
     parse_document,
+    parse_inline,
     parse_pasted,
     read,
     read_text,
@@ -139,7 +140,7 @@ class _Part:
 
 
 def _read_text(document: Document) -> _Part:
-    if not _is_equations(document) and parse_document(document):
+    if not _is_equations(document):
         return _read_prose(document)
     parsed = list(_parsed(document))
     return _Part(
@@ -156,7 +157,8 @@ def _read_prose(document: Document) -> _Part:
 
     What several programs of a document say of a name need not agree: then nothing is forgiven.
     """
-    made = _in_document(document, "", "", "", None, resolver(_beside(document)))
+    blocks = _displayed(document) or _spoken(document)
+    made = _programs_of(blocks, document, None, resolver(_beside(document)))
     skipped = list(dict.fromkeys(s for program in made for s in program.skipped))
     statements = list(dict.fromkeys(s for program in made for s in program.written))
     read = any(isinstance(s, Equation) for s in statements)
@@ -218,7 +220,15 @@ def _in_document(
     document: Document, section: str, first: str, last: str, mend: Mend | None, known: Resolver
 ) -> list[Program]:
     """The programs of a document, or of a stretch of it."""
-    blocks = [
+    blocks = _displayed(document)
+    if section or first or last:
+        blocks = chosen(blocks, section, first, last)
+    return _programs_of(blocks, document, mend, known)
+
+
+def _displayed(document: Document) -> list[Block]:
+    """What the displays of a document say, with the headings that they stand under."""
+    return [
         Block(
             found.title, p.statements, p.faults, p.skipped, display.surface == "plain", found.level,
             found.above,
@@ -226,8 +236,17 @@ def _in_document(
         for found, display, parsed in parse_document(document)
         for p in [_judged(parsed, display, document)]
     ]  # fmt: skip
-    if section or first or last:
-        blocks = chosen(blocks, section, first, last)
+
+
+def _spoken(document: Document) -> list[Block]:
+    """The equations inside the sentences of a text that displays none."""
+    found = (loose(parsed) for _, parsed in parse_inline(document))
+    return [Block("", p.statements, p.faults, p.skipped, strict=False) for p in found]
+
+
+def _programs_of(
+    blocks: list[Block], document: Document, mend: Mend | None, known: Resolver
+) -> list[Program]:
     headings: dict[int, Heading] = {}
     blocks = [
         _with_slips(block, headings.setdefault(id(together), Heading(together)))
