@@ -72,6 +72,21 @@ def test_explain_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["cost"]["parameters"]["formula"] == "J² + J K + J"
 
 
+def test_explain_lists_what_is_not_read_under_other_headings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "notes.md"
+    path.write_text(
+        "# Means\n\n$$m = \\mathbb{E}[x]$$\n\n# Sums\n\n$$y = \\sum_i x_i$$\n\n# Words\n\nNothing.\n",
+        encoding="utf-8",
+    )
+    status, out, _ = run(capsys, "explain", str(path))
+    assert status == 0
+    means, _, sums = out.partition("Sums")
+    assert "Means\n\nnot read    line 3: it holds an expectation" in means
+    assert "Σ_i x_i" in sums and "Words" not in sums
+
+
 def test_explain_each_program_of_a_document(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -26,6 +26,52 @@ def readings(folder: Path, *displays: str) -> list[Reading]:
 
 
 READ: dict[str, tuple[str, dict[str, int], int]] = {
+    "a matrix that a product of rows is added to": (
+        r"\boldsymbol{S}_t = \boldsymbol{G}_t \odot \boldsymbol{S}_{t-1} + \boldsymbol{k}_t^\top \boldsymbol{v}_t",
+        {"S": 3, "G": 3, "k": 2, "v": 2},
+        0,
+    ),
+    "the same in plain letters": (
+        r"M_t = M_{t-1} + \phi(k_t)^\top v_t",
+        {"M": 3, "k": 2, "v": 2},
+        0,
+    ),
+    "steps above what is predicted": (
+        r"P(y^{(t)} \mid y^{(1)}, \ldots, y^{(t-1)}, X) = \mathrm{softmax}(W r^{(t)} + b)",
+        {"P": 2, "W": 2, "r": 2, "b": 1},
+        1,
+    ),
+    "a long arrow": (
+        r"\tilde{\mathbf{M}}_t \longleftarrow \mathbf{M}_{t-1} - \mathbf{w}_t \mathbf{e}_t^\top",
+        {"M̃": 3, "M": 3, "w": 2, "e": 2},
+        0,
+    ),
+    "the length of a step before a matrix": (
+        r"\bar{\mathbf{B}} = (\mathbf{I} - \Delta/2 \, \mathbf{A})^{-1} \cdot \Delta \mathbf{B}",
+        {"B̄": 2, "Δ": 0, "A": 2, "B": 2},
+        1,
+    ),
+    "a letter that a sum ends at": (
+        r"W_b = W_0 - 2 \eta \sum_{t=1}^b u_t x_t^T",
+        {"W": 3, "W_0": 2, "η": 0, "u": 2, "x": 2},
+        1,
+    ),
+    "so many ones": (r"\mathbf{D} = \mathrm{diag}(\mathbf{A} \mathbf{1}_L)", {"D": 2, "A": 2}, 1),
+    "an arrow for a label": (
+        r"\mathrm{Att}_{\leftrightarrow}(\mathbf{Q}, \mathbf{A}) = \mathbf{Q} \mathbf{A}",
+        {"Att_→": 2, "Q": 2, "A": 2},
+        1,
+    ),
+    "a hyphen in a label": (
+        r"\mathbf{s}_i = H^{(arc\text{-}head)} U \mathbf{h}_i^{(arc\text{-}dep)}",
+        {"s": 2, "H^{(arc-head)}": 2, "U": 2, "h^{(arc-dep)}": 2},
+        2,
+    ),
+    "places in round brackets, a step off": (
+        r"\alpha(t, u) = \alpha(t-1, u) r(t-1, u) + \alpha(t, u-1) q(t, u-1)",
+        {"α": 2, "r": 2, "q": 2},
+        0,
+    ),
     "two places in angles above a name": (
         r"u^{<p>} = \sum_{q} \beta^{<p,q>} v^{<q>}",
         {"u": 1, "β": 2, "v": 1},
@@ -1309,10 +1355,13 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "a conjugate": (r"o_n = \sum_{m=1}^n (Q_n e^{in\theta})(K_m e^{im\theta})^\dagger v_m", "conjugate"),
     "an imaginary unit right before a letter": (r"\Theta_n = e^{in\theta}", "complex"),
     "an open place that nothing fills": (r"\rho(\bullet) = \tanh(M \bullet)", "open"),
-    "a product that is a matrix if these are rows": (
-        r"\boldsymbol{S}_t = \boldsymbol{G}_t \odot \boldsymbol{S}_{t-1} + \boldsymbol{k}_t^\top \boldsymbol{v}_t,"
-        r" \quad \boldsymbol{o} = \boldsymbol{S}_t \boldsymbol{u}",
-        "cannot be added",
+    "words between two alternatives": (
+        r"\mathbf{f}_t = \sigma(\mathbf{u}_t) \text{ OR } \exp(\mathbf{u}_t)",
+        "word",
+    ),
+    "the imaginary unit in an exponential of several terms": (
+        r"\lambda_j = \exp(-\exp(\nu_j) + i \exp(\theta_j))",
+        "complex",
     ),
     "sums over two sets": (
         r"L = \sum_{i \in \mathcal{P}} s_i - \sum_{j \in \mathcal{Q}} s_j",
@@ -2175,3 +2224,14 @@ def test_coupled_gates_and_powers_are_no_slips(tmp_path: Path) -> None:
     assert not any(found.mistakes for found in readings(tmp_path, gates, coupled))
     (powers,) = readings(tmp_path, r"m_{ij} = \rho^{n-i-1}")
     assert not powers.mistakes
+
+
+def test_parts_of_a_matrix_that_are_named_are_no_mistake(tmp_path: Path) -> None:
+    where = r"\mathbf{z} \in \mathbb{R}^{N \times D}, \mathbf{U} \in \mathbb{R}^{D \times 2 E}"
+    found = readings(
+        tmp_path,
+        f"Here ${where}$.",
+        r"[\mathbf{q}, \mathbf{k}] = \mathbf{z} \mathbf{U}",
+        r"A = \mathbf{q} \mathbf{k}^\top",
+    )
+    assert not any(one.mistakes for one in found)

@@ -97,7 +97,7 @@ def add(commands: Commands[Any]) -> None:
 def _explain(options: argparse.Namespace) -> int:
     from indicial.program.explain.explain import explain
 
-    programs, given = _programs(options, options.what)
+    programs, given, unread = _programs(options, options.what)
     good = [p for p in programs if not p.errors]
     sizes = _shared_out(good, given)
     if options.graph and good:
@@ -121,12 +121,14 @@ def _explain(options: argparse.Namespace) -> int:
         return 0 if len(good) == len(programs) else 1
     else:
         spelling = "unicode" if options.unicode else "typed"
-        texts = [
-            explain(p, sizes=s, spelling=spelling, everything=options.everything)
+        texts = {
+            id(p): explain(p, sizes=s, spelling=spelling, everything=options.everything)
             for p, s in zip(good, sizes, strict=True)
-        ]
+        }
+        texts |= {id(p): explain(p) for p in unread}
+        in_turn = sorted([*good, *unread], key=_begin)
         if texts:
-            print("\n\n\n".join(texts))
+            print("\n\n\n".join(texts[id(p)] for p in in_turn))
     _show_mistakes(programs, sys.stderr if options.latex else None)
     return 0 if len(good) == len(programs) else 1
 
@@ -153,14 +155,20 @@ def _show_pages(options: argparse.Namespace, programs: Sequence[Program]) -> Non
 
 def _programs(
     options: argparse.Namespace, what: Sequence[str]
-) -> tuple[list[Program], dict[str, int]]:
-    """One program of several texts, or all programs of one; those without equations left out."""
+) -> tuple[list[Program], dict[str, int], list[Program]]:
+    """One program of several texts, or all programs of one; their sizes; those of which nothing is read."""
     (programs,), sizes = read_programs(options, what, join=len(what) > 1)
     found = [p for p in programs if p.equations or p.errors]
     if not found:
         reasons = [f"line {s.span.line}: {s.reason}" for p in programs for s in p.skipped[:3]]
         raise IndicialError(f"no equations in {what[0]}" + "".join(f"\n  {r}" for r in reasons))
-    return found, sizes
+    return found, sizes, [p for p in programs if p not in found and p.skipped]
+
+
+def _begin(program: Program) -> int:
+    """Where a program begins in its document, for pages in the order of the text."""
+    begins = [st.span.start for st in program.written] + [one.span.start for one in program.skipped]
+    return min(begins, default=0)
 
 
 def _shared_out(programs: Sequence[Program], given: dict[str, int]) -> list[dict[str, int]]:
@@ -229,7 +237,7 @@ def _try(options: argparse.Namespace) -> int:
     if text is not options.what or "=" in text or "\n" in text or "~" in text:
         (programs,), given = with_settings(options, lambda fills: [[written(text, fills)]])
     else:
-        programs, given = _programs(options, [text])
+        programs, given, _ = _programs(options, [text])
     good = [p for p in programs if not p.errors]
     if not any(p.equations for p in programs) and len(good) == len(programs):
         raise IndicialError(

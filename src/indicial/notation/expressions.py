@@ -46,6 +46,8 @@ FUNCTION_NAMES = frozenset(FUNCTIONS) - {"σ"}
 """Functions that take the next factor when no bracket follows; a bare σ is a letter."""
 _BRACKETED_FUNCTIONS = frozenset({"tanh", "exp", "ln", "log", "cos", "sin", "sqrt"})
 _INDICATOR = s.Name("I")
+LENGTHS = frozenset("BDHKLMNTVbdhklmnpt")
+"""What may stand below a 1 that is a vector: how many ones it has. A set would be another letter."""
 _INDEXABLE = (s.Name, s.Call, s.Index, s.Transpose, s.Reduction)
 _NO_INDICES = FUNCTION_NAMES - {"floor", "sqrt", "abs", "sign"}
 """Functions whose value is no index."""
@@ -274,9 +276,17 @@ class ExpressionParser(ConditionGrammar):
         name = self.base_name()
         return self.after_name(name, token)
 
-    def indicator(self, below: tuple[s.Expression, ...], token: Token) -> s.Expression:
-        """`\\mathbf 1_{[i = j]}`, `\\mathbb I_{\\{i \\ne j\\}}`: 1 where the condition holds, else 0."""
+    def indicator(
+        self, one: s.Expression, below: tuple[s.Expression, ...], token: Token
+    ) -> s.Expression:
+        """`\\mathbf 1_{[i = j]}`, `\\mathbb I_{\\{i \\ne j\\}}`: 1 where the condition holds, else 0.
+
+        `\\mathbf 1_n` is a vector of n ones.
+        """
         condition = _condition(below[0]) if len(below) == 1 else None
+        size = s.head(below[0]) if len(below) == 1 else None
+        if isinstance(one, s.Number) and isinstance(size, s.Name) and size.base in LENGTHS:
+            return one
         if condition is None:
             text = f"{self.since(token).text} may be an indicator, or a vector of ones"
             raise Refusal("syntax", text, (self.since(token),), skip=True)
@@ -302,7 +312,7 @@ class ExpressionParser(ConditionGrammar):
             name = replace(name, sub=items)
         name, transposed = self.decorate(name, token)
         if self.latex and name.base == "I" and len(name.sub) == 1 and _condition(name.sub[0]):
-            return self.postfix(self.indicator(name.sub, token), token)
+            return self.postfix(self.indicator(name, name.sub, token), token)
         if self.latex and name == _INDICATOR and holds_condition(self.tokens, self.i):
             return self.postfix(s.Group(s.inner(self.factor()), "[", span=self.since(token)), token)
         if self.latex and name.base in FUNCTION_NAMES and (name.sup or name.sub):
@@ -424,7 +434,7 @@ class ExpressionParser(ConditionGrammar):
                 self.i += 1  # `(W^{(l)})'`
                 base = s.Transpose(base, span=self.since(token))
             elif self.at("_") and self.latex and base == s.Number("1"):
-                base = self.indicator(self.script(), token)
+                base = self.indicator(base, self.script(), token)
             elif self.at("_") and not isinstance(base, s.Number):
                 items = self.script()
                 if isinstance(base, s.Norm) and base.order is None and len(items) == 1:

@@ -47,6 +47,10 @@ class Skipped:
     """The clauses of a row that reasons (`reasoning.py`)."""
 
 
+BESIDE = "a part of its display is not read"
+"""Why a row is left out that could be read by itself."""
+
+
 class Refusal(Exception):
     """Raised inside the parser and caught there, once a row; never seen by a caller."""
 

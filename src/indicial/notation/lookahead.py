@@ -17,6 +17,7 @@ from indicial.notation.rows import STEP
 from indicial.notation.signs import (
     CONDITION_WORDS,
     EQUATION_SIGNS,
+    LABEL_SIGNS,
     LOGIC_SIGNS,
     NO_EQUATION,
     RELATION_SIGNS,
@@ -64,13 +65,13 @@ def no_equation(tokens: Sequence[Token]) -> str:
         return ""
     compares = any(depth > 0 and is_relation(token) for token, depth in with_depths(tokens))
     guarded = False
-    labels = {id(arrow) for arrow in _between_labels(tokens)}
+    labels = {id(arrow) for arrow in (*_between_labels(tokens), *_alone_in_scripts(tokens))}
     for token, depth in with_depths(tokens):
         guarded = guarded or begins_guard(token)
         if token.kind == "command" and token.text in _ARROWS:
             return NO_EQUATION["→"]
         if token.kind == "sign" and token.text in NO_EQUATION:
-            if token.text == "→" and id(token) in labels:
+            if id(token) in labels:
                 continue
             conditional = guarded or (depth > 0 and compares)
             if not (conditional and token.text in LOGIC_SIGNS.values()):
@@ -91,6 +92,15 @@ def _between_labels(tokens: Sequence[Token]) -> Iterator[Token]:
             and not {one.text, other.text} & set("ijklmnst")
         ):
             yield arrow
+
+
+def _alone_in_scripts(tokens: Sequence[Token]) -> Iterator[Token]:
+    """The arrow of `\\mathrm{Att}_{\\leftrightarrow}` and `h^\\rightarrow`, which is a label."""
+    for k in range(1, len(tokens)):
+        if tokens[k].text in LABEL_SIGNS and tokens[k].kind == "sign":
+            open_ = is_sign(tokens[k - 1], "{") and is_sign(tokens[k + 1], "}") if k > 1 else False
+            if is_sign(tokens[k - 2 if open_ else k - 1], "_^"):
+                yield tokens[k]
 
 
 def with_depths(tokens: Iterable[Token]) -> Iterator[tuple[Token, int]]:

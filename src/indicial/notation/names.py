@@ -11,7 +11,7 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.notation.cursor import Grammar
 from indicial.notation.faults import Refusal
-from indicial.notation.signs import ACCENT_COMMANDS, MARKS, usual_word
+from indicial.notation.signs import ACCENT_COMMANDS, LABEL_SIGNS, MARKS, usual_word
 from indicial.notation.source import Span
 from indicial.notation.tokens import Token
 from indicial.notation.vocabulary import REDUCTIONS
@@ -19,7 +19,7 @@ from indicial.notation.vocabulary import REDUCTIONS
 _REDUCTIONS = frozenset(REDUCTIONS)
 _NAME_KINDS = frozenset({"letter", "word", "sigma", "text"})
 _K = (s.Name("k"),)
-_SCRIPT_SIGNS = frozenset("*+-:•")
+_SCRIPT_SIGNS = frozenset("*+-:•") | LABEL_SIGNS
 """Signs that stand alone in a script: `Φ^*`, `P^-_k`, `W_{:,i}`."""
 
 
@@ -243,7 +243,7 @@ class NameGrammar(Grammar):
                 self.i += 2
                 items += (s.Name(f"{token.text}D", font="roman", span=self.since(token)),)
             else:
-                items += (self.stretch() or self.expression(),)
+                items += (_hyphenated(self.stretch() or self.expression()),)
             if self.latex and self.at("→") and isinstance(items[-1], s.Name):
                 self.i += 1
                 items = (*items[:-1], _pointing(items[-1], self.factor(), self.since(token)))
@@ -349,6 +349,17 @@ def _one_word(product: s.Product) -> bool:
     plain = all(isinstance(f, s.Name) and f.bare and len(f.base) == 1 for f in product.factors)
     letters = product.span.text
     return plain and len(letters) == len(product.factors) > 2 and letters.isalpha()
+
+
+def _hyphenated(script: s.Expression) -> s.Expression:
+    """The `arc\\text{-}head` of `H^{(arc\\text{-}head)}`: one word."""
+    product = s.inner(script)
+    factors = product.factors if isinstance(product, s.Product) else ()
+    words = [f.base for f in factors if isinstance(f, s.Name) and f.bare]
+    if "-" not in words[1:-1] or len(words) < len(factors):
+        return script
+    word = s.Name("".join(words), font="roman", span=product.span)
+    return replace(script, body=word) if isinstance(script, s.Group) else word
 
 
 def _pointing(one: s.Name, other: s.Expression, span: Span) -> s.Name:

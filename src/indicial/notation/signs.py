@@ -98,7 +98,7 @@ NAME_COMMANDS = {
 """Commands that are a word."""
 
 RELATIONS = {
-    "=": "=", ":=": "=", "==": "=", "≡": "=", "≔": "=", "←": "=", "≜": "=",
+    "=": "=", ":=": "=", "==": "=", "≡": "=", "≔": "=", "←": "=", "⟵": "=", "≜": "=",
     "≈": "≈", "~=": "≈", "≃": "≈", "≅": "≈",
     "~": "~", "∼": "~", "+=": "+=", "-=": "-=",
     "≠": "≠", "!=": "≠", "<": "<", ">": ">", "≤": "≤", "<=": "≤", "⩽": "≤", "≥": "≥", ">=": "≥",
@@ -122,7 +122,7 @@ SIGN_COMMANDS = {
     "\\le": "≤", "\\leq": "≤", "\\leqslant": "≤", "\\ge": "≥", "\\geq": "≥", "\\geqslant": "≥",
     "\\ne": "≠", "\\neq": "≠", "\\lt": "<", "\\gt": ">", "\\approx": "≈", "\\simeq": "≈",
     "\\cong": "≈", "\\equiv": "=", "\\coloneqq": "=", "\\triangleq": "=", "\\leftarrow": "=",
-    "\\gets": "=", "\\doteq": "=", "\\in": "∈", "\\notin": "∉", "\\sim": "~",
+    "\\longleftarrow": "=", "\\gets": "=", "\\doteq": "=", "\\in": "∈", "\\notin": "∉", "\\sim": "~",
     "\\cdot": "·", "\\times": "·", "\\ast": "*", "\\odot": "⊙", "\\circ": "⊙", "\\circledcirc": "⊙", "\\otimes": "⊗",
     "\\bmod": "mod", "\\mod": "mod",
     "\\top": "⊤", "\\intercal": "⊤", "\\bullet": "•", "\\dagger": "†", "\\dots": "…", "\\ldots": "…", "\\cdots": "…",
@@ -166,6 +166,9 @@ NO_EQUATION = {
     "∥": "it compares two distributions", "↑": "it uses an arrow", "↓": "it uses an arrow",
 }  # fmt: skip
 """Signs whose row is left out, with the reason that is given."""
+
+LABEL_SIGNS = frozenset("→↑↓")
+"""Of these, what tells names apart where it stands alone below or above them."""
 
 LATEX_SIGNS = {
     "≤": "\\le", "≥": "\\ge", "≠": "\\neq", "≈": "\\approx", "~": "\\sim", "∈": "\\in",

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from indicial.notation.faults import BESIDE
 from indicial.notation.printers import unicode as print_unicode
 from indicial.notation.syntax import Declaration, Equation, Statement
 from indicial.notation.vocabulary import SEEN, SPACE, TOLD
@@ -48,10 +49,12 @@ def explain(
     `sizes={"J": 256, …}` turns the formulas into numbers. `spelling` is `typed` or `unicode`
     (`latex.py` has LaTeX). `everything` also shows what the analysis made, and costs by tensor.
     """
-    facts = read(program, sizes)
     page = Page(width)
     page.lines += wrapped(heading(program), width, "")
     page.lines.append("")
+    if not program.equations:
+        return "\n".join([*page.lines, *unread(program, width)]).replace(HARD, " ")
+    facts = read(program, sizes)
     page.lines += equations(program, spelling, width)
     page.lines.append("")
     if left_out := unread(program, width):
@@ -97,10 +100,14 @@ LISTED = 6
 def unread(program: Program, width: int = WIDTH) -> list[str]:
     """What stands in the text and is no part of the program, and why; nothing if all of it is read."""
     page = Page(width)
-    skipped = sorted(program.skipped, key=lambda one: one.span.start)
-    lines = [f"line {one.span.line}: {one.reason}" for one in skipped[:LISTED]]
-    if len(skipped) > LISTED:
-        lines.append(f"and {len(skipped) - LISTED} more, which `indicial check --notes` lists")
+    reasons: dict[int, str] = {}
+    for one in sorted(program.skipped, key=lambda one: one.span.start):
+        known = reasons.setdefault(one.span.line, one.reason)
+        if known.startswith(BESIDE):  # what is wrong with the row itself says more
+            reasons[one.span.line] = one.reason
+    lines = [f"line {line}: {reason}" for line, reason in [*reasons.items()][:LISTED]]
+    if len(reasons) > LISTED:
+        lines.append(f"and {len(reasons) - LISTED} more, which `indicial check --notes` lists")
     page.put("not read", [line for text in lines for line in page.fold(text)])
     return page.lines
 

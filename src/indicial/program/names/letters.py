@@ -129,6 +129,7 @@ def live_letters(statement: s.Statement) -> frozenset[str]:
         left = {*_script_letters(statement.sides[0]), *_raised_letters(statement.sides[0])}
         right = {c for side in statement.sides[1:] for c in _script_letters(side)}
         right |= {c for side in statement.sides[1:] for c in _compared(side)}
+        right |= {c for side in statement.sides[1:] for c in _ends(side)}
         if not isinstance(statement.sides[0], s.Index):
             right |= {c for side in statement.sides[1:] for c in _counted(side)}
         live.update(_shared(statement))
@@ -196,6 +197,14 @@ def _counted(side: s.Expression) -> Iterator[str]:
         plain = isinstance(node, s.Name) and node.bare and not node.font and id(node) not in hidden
         if plain and isinstance(node, s.Name) and node.base in COUNTING:
             yield node.base
+
+
+def _ends(side: s.Expression) -> Iterator[str]:
+    """The letters that sums end at: the b of `W_b = W_0 - Σ_{t=1}^b G_t`."""
+    for node in side.every(s.Reduction):
+        end = node.upper
+        if isinstance(end, s.Name) and end.bare and is_letter(end.base) and end.base.islower():
+            yield end.base
 
 
 def _compared(side: s.Expression) -> Iterator[str]:

@@ -14,7 +14,6 @@ What round brackets are (indices, arguments, a factor) is decided in `uses.py`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -31,6 +30,7 @@ from indicial.program.names.outline import (
     probability_key,
     with_value,
 )
+from indicial.program.names.updates import ARROW
 from indicial.program.names.uses import (
     BUILT_IN,
     PROBABILITY,
@@ -220,7 +220,7 @@ def _define(equation: s.Equation, result: Outline, messages: Messages) -> None:
 def _by_itself(equation: s.Equation, result: Outline) -> bool:
     """`σ = a σ + b`: nothing is defined, but something is said of σ."""
     left = equation.sides[0]
-    assigns = re.search(r"←|\\leftarrow|\\gets|:=", equation.span.text)  # `x ← x - μ` is a step
+    assigns = ARROW.search(equation.span.text)  # `x ← x - μ` is a step
     if equation.relations != ("=",) or not isinstance(left, s.Name) or assigns:
         return False
     inside = {id(i) for n in equation.every(s.Index) for i in n.walk()}

@@ -15,7 +15,8 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.program.names.letters import COUNTING, is_letter
 
-_ARROW = re.compile(r"←|\\leftarrow|\\gets|:=|\\coloneqq")
+ARROW = re.compile(r"←|⟵|\\(?:long)?leftarrow|\\gets|:=|\\coloneqq")
+"""What may stand between a thing and its new value."""
 NEW = s.Name("+", font="roman")
 
 
@@ -45,7 +46,7 @@ def _made_new(row: s.Statement) -> s.Name | None:
     if not isinstance(row, s.Equation) or not isinstance(left, s.Name) or len(row.sides) != 2:
         return None
     letters = {n.base for i in left.scripts for n in i.every(s.Name) if is_letter(n.base)}
-    if not _ARROW.search(row.span.text) or not letters <= COUNTING:
+    if not ARROW.search(row.span.text) or not letters <= COUNTING:
         return None  # the y of θ_y may be a part of the name, or an index
     ends = {end for n in row.sides[1].every(s.Name) for end in n.ends}
     return left if left in row.sides[1].every(s.Name) or left in ends else None

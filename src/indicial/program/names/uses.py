@@ -11,7 +11,7 @@ Round brackets are told apart by what stands in them and by how the name is used
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from indicial.notation import syntax as s
@@ -23,6 +23,7 @@ from indicial.program.names.letters import (
     is_capital,
     is_letter,
     is_step,
+    shifted,
 )
 from indicial.program.names.naming import (
     APPLIED,
@@ -257,6 +258,8 @@ def of_matrices(call: s.Call) -> bool:
 def parameter_used(call: s.Call, sides: Sequence[s.Expression]) -> bool:
     """Whether `f(x) = …x…` uses x as a value: then it is a function, not a tensor."""
     names = {replace(a, sup=()) for a in call.arguments if isinstance(a, s.Name)}
+    again = [c.arguments for c in s.every(sides, s.Call) if c.function == call.function]
+    steps = {step[0] for a in again for i in a if (step := shifted(i)) is not None and step[1]}
     values: set[s.Name] = set()
     for side in sides:
         hidden: set[int] = set()
@@ -269,18 +272,25 @@ def parameter_used(call: s.Call, sides: Sequence[s.Expression]) -> bool:
                     values.add(replace(node, sup=()))
             elif isinstance(node, s.Reduction):
                 hidden |= s.ids(node.under)
-            elif isinstance(node, s.Call) and _holds_indices(node, call):
+            elif isinstance(node, s.Call) and _holds_indices(node, call, steps):
                 hidden |= s.ids(node.arguments)
     return bool(names & values)
 
 
-def _holds_indices(node: s.Call, left: s.Call) -> bool:
-    """`F(t-1)` on the right of `F(t) = …`, and any other name with plain indices in brackets."""
+def _holds_indices(node: s.Call, left: s.Call, steps: Collection[s.Name]) -> bool:
+    """`F(t-1)` on the right of `F(t) = …`, and any other name with plain indices in brackets.
+
+    So is `y(t, u-1)`, where F itself is read at `u-1`.
+    """
     if node.word in BUILT_IN:
         return False
     if node.function == left.function:
         return True
-    return all(index_name(a) is not None or is_step(a) for a in node.arguments)
+    places = [shifted(a) for a in node.arguments]
+    return all(
+        place is not None and (not place[1] or is_step(a) or place[0] in steps)
+        for a, place in zip(node.arguments, places, strict=True)
+    )
 
 
 def _apart(call: s.Call) -> bool:

@@ -19,7 +19,7 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.program.names.applied import is_said
-from indicial.program.names.letters import COUNTING, GROUPS, LAST, is_capital
+from indicial.program.names.letters import COUNTING, GROUPS, LAST, is_capital, shifted
 from indicial.program.names.naming import (
     ACTIVATIONS,
     APPLIED,
@@ -35,7 +35,7 @@ from indicial.program.prose.doubts import indexed
 from indicial.program.prose.notions import is_differential, notion
 from indicial.program.vectors.kinds import WEIGHTS
 from indicial.program.vectors.labels import SELDOM_MATRICES, SHORTEST_WORD, runs, spelling
-from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, in_scripts, is_ones
+from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, in_scripts, is_ones, is_so_many
 
 TOP, STEP = s.Name("T"), s.Name("t")
 OPERATORS = frozenset("πΠΦΨΓ𝒫")
@@ -48,7 +48,8 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
         return ""
     nodes = list(statement.walk())
     names = statement.every(s.Name)
-    if any(map(is_ones, statement.every(s.Number))) and "bold" not in [n.font for n in names]:
+    ones = [n for n in statement.every(s.Number) if is_ones(n)]
+    if not all(map(is_so_many, ones)) and "bold" not in [n.font for n in names]:
         return "it uses a vector of ones"
     named = isinstance(right := statement.sides[-1], s.Call) and right.word in DISTRIBUTIONS
     if statement.draws and named and not _is_read(statement.left, outline):
@@ -308,7 +309,9 @@ def _numbering(outline: Outline) -> set[s.Expression]:
     places = [i for n in s.every(outline.statements, s.Index) for i in n.items]
     places += [i for n in s.every(outline.statements, s.Name) for i in n.scripts]
     places += [i for n in s.every(outline.statements, s.Reduction) for i in n.under]
-    return set(s.every(places, s.Name))
+    held = (a for call in s.every(outline.statements, s.Call) for a in call.arguments)
+    stepped = {step[0] for a in held if (step := shifted(a)) is not None and step[1]}  # `α(t, u-1)`
+    return stepped.union(s.every(places, s.Name))
 
 
 def _exponents(nodes: Iterable[s.Node]) -> set[int]:

@@ -114,9 +114,14 @@ def notion(node: s.Node, outline: Outline) -> str:
             return "it is about shapes"
         case s.Name() if node.base == "𝔼":
             return "it holds an expectation"
+        case s.Name(base="OR" | "AND" | "or" | "and", font="roman"):
+            return f"it holds the word “{node.base}”"
         case s.Name() if node.base in OPERATORS and not _on_a_left_side(node, outline):
             return f"it uses {node.base}"
-        case s.Name(base="e", sup=(exponent,)) if _imaginary(exponent, outline):
+        case (
+            s.Name(base="e", sup=(exponent,))
+            | s.Call(function=s.Name(base="exp"), arguments=(exponent,))
+        ) if any(_imaginary(term, outline) for term in s.terms(exponent)):
             return "it uses complex numbers"
         case s.Name(base="e", sub=(), sup=(s.Name(),)) if _on_a_left_side(node, outline):
             return "e is a name here, and may be Euler's number"

@@ -110,12 +110,14 @@ def exponentials(statement: s.Statement, outline: Outline) -> s.Statement:
 
 
 def by_steps(statement: s.Statement, sketch: Outline) -> s.Statement:
-    """`Ā = exp(ΔA)`, `B̄ = (ΔA)^{-1} (exp(ΔA) - I) ΔB`: Δ is the length of a step, and no difference."""
+    """`Ā = exp(ΔA)`, `B̄ = (I - Δ/2 A)^{-1} ΔB`: Δ is the length of a step, and no difference."""
     if not any(map(_of_a_step, s.every([statement], s.Name))):
         return statement
     powers = [n.sup for n in s.every(sketch.statements, s.Name) if n.base == "e" and n.sup]
     calls = [c.arguments for c in s.every(sketch.statements, s.Call) if c.word == "exp"]
-    if not any(_of_a_step(n) for inside in (*powers, *calls) for n in s.every(inside, s.Name)):
+    raised = (n for inside in (*powers, *calls) for n in s.every(inside, s.Name))
+    alone = s.Name("Δ") in statement.every(s.Name)
+    if not alone and not any(map(_of_a_step, raised)):
         return statement
 
     def apart(name: s.Name) -> tuple[s.Expression, ...]:
@@ -132,7 +134,7 @@ def by_steps(statement: s.Statement, sketch: Outline) -> s.Statement:
             return s.Product(apart(node), span=node.span)
         if isinstance(node, s.Name) and node.base == "e" and not node.sub:
             return replace(node, sup=tuple(map(change, node.sup)))
-        return node if isinstance(node, s.Name) else node.rebuild(change)
+        return node if isinstance(node, s.Name) else node.rebuild(change, keep=("function",))
 
     return statement.rebuild(change)
 

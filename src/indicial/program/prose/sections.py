@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from indicial.notation import syntax as s
-from indicial.notation.faults import Fault, Skipped
+from indicial.notation.faults import BESIDE, Fault, Skipped
 from indicial.notation.headings import SLIDE, is_part
 from indicial.notation.printers import name_key
 from indicial.notation.vocabulary import SPACE, TOLD
@@ -98,7 +98,7 @@ class Part:
         """
         lost = {id(self.home[i]): reason for i, reason in reasons.items()}
         whole = {
-            id(st): reasons.get(id(st)) or f"a part of its display is not read: {lost[at]}"
+            id(st): reasons.get(id(st)) or f"{BESIDE}: {lost[at]}"
             for st in self.statements
             if (at := id(self.home.get(id(st)))) in lost
         }
@@ -110,11 +110,7 @@ class Part:
 
     def without_displays(self, lost: Iterable[int]) -> Part:
         """The same without what stands in these displays, and without what is taken from them."""
-        gone = {
-            id(st): "a part of its display is not read"
-            for st in self.statements
-            if id(self.home.get(id(st))) in lost
-        }
+        gone = {id(st): BESIDE for st in self.statements if id(self.home.get(id(st))) in lost}
         borrowed = [st for st in self.borrowed if id(self.home.get(id(st))) not in lost]
         if not gone and len(borrowed) == len(self.borrowed):
             return self

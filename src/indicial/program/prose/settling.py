@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from indicial.notation.faults import Skipped
+from indicial.notation.faults import BESIDE, Skipped
 from indicial.notation.source import Span
 from indicial.notation.syntax import (
     Call,
@@ -280,7 +280,7 @@ def _without_lost_displays(parts: list[Part], foreign_statements: set[Statement]
     kept = [part.without_displays(lost) for part in parts]
     told = {skipped.span for part in kept for skipped in part.skipped}
     kept[0].skipped += [
-        Skipped(st.span, "a part of its display is not read")
+        Skipped(st.span, BESIDE)
         for at in lost
         for st in blocks[at].statements
         if id(st) not in held and st.span not in told

@@ -170,11 +170,11 @@ def raised(statements: list[s.Statement]) -> list[s.Statement]:
                     for i in below
                 )
                 return replace(node, sub=(node.sup[0].body, *below), sup=())
-        if isinstance(node, s.Index) and isinstance(node.base, s.Name):
-            # What brackets hold may be vectors, `W [h^{(t-1)}, x^{(t)}]`.
+        if isinstance(node, s.Index):
+            # What brackets hold may be vectors, `W [h^{(t-1)}, x^{(t)}]`, or a token: `softmax(…)[y^{(t)}]`.
             return replace(node, base=change(node.base), items=tuple(map(change, node.items)))
-        if isinstance(node, s.Call) and not opaque(node):
-            return node.rebuild(change)
+        if isinstance(node, s.Call) and (node.given is not None or not opaque(node)):
+            return node.rebuild(change)  # the t of `P(y^{(t)} | y^{(t-1)}, x)` too
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements]

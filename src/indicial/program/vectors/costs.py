@@ -45,6 +45,7 @@ WRITTEN: dict[str, tuple[float, float, float, float]] = {
     "capital with two indices": (0.3, 2.5, 2.5, 4.5),
     "numbered capital": (2, 0.8, 0.8, 1.2),  # `X_i`
     "capital with steps": (3, 1, 1, 0.6),  # `X_t`
+    "capital beside k^⊤ v": (5, 1, 1, 0.6),  # the S_t of `S_t = S_{t-1} + k_t^⊤ v_t`
     "weight": (4.5, 4.5, 4.5, 0.5),  # the W of `W x`
     "numbered weight": (4.5, 1.2, 1.2, 0.5),  # the W_k of `E_{tk} = W_k h_t` may be a row
     "size in a product": (1, 3, 3, 0.5),  # the N of `N x`
@@ -101,7 +102,7 @@ class Form:
     gates: float = 8.0  # `a ⊙ b` of numbers
     # numbers beside vectors and matrices, in sums and products
     call: float = 2.0  # `tanh(a)` at most
-    norm_added: float = 4.0  # `S_t + ‖g‖^2`
+    norm_added: float = 4.0  # `S_t + ‖g‖^2`, `S_t + k^⊤ v`
     norm: float = 0.5  # a norm, a written Σ, an inner product as a factor
     product: float = 6.0  # `(a b) X`
     other: float = 2.0  # anything else that is no name

@@ -73,6 +73,8 @@ class Seen:
     positions: set[str] = field(default_factory=set)
     """The letters that number its occurrences, other than the steps of time and layer."""
     steps: bool = False
+    gathers: bool = False
+    """A product such as `k^⊤ v` is added to it."""
     """It is numbered by time or by layer."""
     most: int = 0
     """How many indices it has where it has most."""
@@ -244,6 +246,10 @@ class Kinds(Leaves):
             for seen in map(self._seen, total.terms):
                 if seen and seen.letter in BIASES:
                     seen.biases = True
+        if any(len(factors) == 2 and isinstance(factors[0], s.Transpose) for factors in products):
+            for seen in map(self._seen, total.terms):
+                if seen:
+                    seen.gathers = True
         ends = [factors[-1] for factors in names]
         if any(seen and seen.letter in OFTEN_COLUMNS and not seen.most for seen in ends):
             for seen in map(self._seen, total.terms):
@@ -451,7 +457,7 @@ def _capital(seen: Seen) -> str:
     if seen.positions and seen.letter not in WEIGHTS:
         return "numbered capital"
     if seen.steps:
-        return "capital with steps"
+        return "capital beside k^⊤ v" if seen.gathers else "capital with steps"
     if multiplies and seen.letter in WEIGHTS:
         return "numbered weight" if seen.positions else "weight"
     if multiplies and seen.letter in COUNTS and not seen.transposed:

@@ -287,14 +287,23 @@ def _in_vector_places(statement: s.Statement) -> Iterator[s.Expression]:
 
 
 _BOLD_ONE = re.compile(r"\\(?:mathbf|boldsymbol|bm|mathbbm|mathds|mathbb)\s*\{?\s*$")
+_SO_MANY = re.compile(r"_\s*(?:[A-Za-z]|\{\s*[A-Za-z](?:_\{?\w+\}?)?\s*\})")
 
 
 def is_ones(node: s.Node) -> bool:
-    """The `\\mathbf 1` of `X \\mathbf 1`; before a square bracket it is an indicator."""
+    """The `\\mathbf 1` of `X \\mathbf 1`, the `1_n` of `X 1_n`; before a square bracket it is an indicator."""
     if not isinstance(node, s.Number) or node.text != "1" or not node.span.source.text:
         return False
     text, start, end = node.span.source.text, node.span.start, node.span.end
+    if is_so_many(node):
+        return True
     behind = text[end : end + 12].lstrip("}").lstrip()
     return bool(_BOLD_ONE.search(text[max(0, start - 14) : start])) and not behind.startswith(
         ("[", "\\[", "\\left[", "\\big", "(", "\\left(", "_", "\\{", "\\left\\{")
     )
+
+
+def is_so_many(node: s.Number) -> bool:
+    """The `1_n` of `X 1_n`, whatever it is set in."""
+    behind = node.span.source.text[node.span.end : node.span.end + 12].lstrip("}").lstrip()
+    return node.text == "1" and bool(_SO_MANY.match(behind))

@@ -322,6 +322,7 @@ class Tables:
         leaves = [self.kinds.leaf(s.unsigned(part)) for part in parts]
         plain = not alone and not any(leaf is None or leaf.letter in BIASES for leaf in leaves)
         weight = max(odd, self.loose(parts[0], added=True))
+        begins = isinstance(parts[0], s.Product)
         for part in parts[1:]:
             here = max(odd, self.loose(part, added=True))
 
@@ -341,7 +342,8 @@ class Tables:
                     return shape, alone + (first if a == NUMBER else second)
                 row = ROW in (a, b)
                 # A bias goes with every row; a gate has the shape of what it weighs, and so has a change.
-                change = plain or (b in (ROW, COLUMN) and isinstance(last, s.Product))
+                changes = isinstance(last, s.Product) if b in (ROW, COLUMN) else begins
+                change = plain or (changes and MATRIX in (a, b))
                 odd = COST.change if change else COST.bias if row == self.rows else COST.across
                 return shape, odd + min(alone, 1)
 
@@ -370,11 +372,12 @@ class Tables:
                 return self.loose(node.above)
             if isinstance(node, s.Call) and elementwise(node):
                 return min(COST.call, self.loose(node.arguments[0]))
-            if added and (isinstance(node, s.Norm) or _is_power_of_norm(node)):
-                return COST.norm_added  # `S_t + ‖g‖^2`: what a norm is added to is a number
-            if isinstance(node, s.Norm | s.Reduction) or not self._has_letters(node):
-                return COST.norm
-            if isinstance(node, s.Product) and self._inner(node):
+            inner = isinstance(node, s.Product) and self._inner(node)
+            if added and (inner or isinstance(node, s.Norm) or _is_power_of_norm(node)):
+                return (
+                    COST.norm_added
+                )  # `S_t + ‖g‖^2`, `b + w^⊤ x`: what it is added to is a number
+            if inner or isinstance(node, s.Norm | s.Reduction) or not self._has_letters(node):
                 return COST.norm
             return COST.product if isinstance(node, s.Product) else COST.other
         if self.kinds.fixed(leaf) == NUMBER:
