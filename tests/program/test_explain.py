@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from indicial import library, load
-from indicial.program.explain.explain import explain, tie, tied_sizes
+from indicial.program.explain.explain import explain
 from indicial.program.explain.facts import read
 from indicial.program.explain.numbers import both, count, formula, in_bytes, leading, short
 from indicial.program.explain.outside import outside
 from indicial.program.explain.report import to_json
+from indicial.program.meaning.arrays import tie, tied_sizes
 from indicial.program.messages import IndicialError, columns
 from indicial.program.sizes import Size
 

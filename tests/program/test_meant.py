@@ -1593,7 +1593,7 @@ def test_sentences_say_what_names_are(case: str, tmp_path: Path) -> None:
 
 def test_what_sentences_say_is_not_given_up(tmp_path: Path) -> None:
     (found,) = readings(tmp_path, r"Here $A \in \mathbb{R}^{n \times n}$ holds.", r"K_k = C A^k b")
-    assert not found.computed and not found.mistakes
+    assert found.axes["A"] == {2} and not found.skipped and not found.mistakes
 
 
 def test_a_filter_of_kalman(tmp_path: Path) -> None:

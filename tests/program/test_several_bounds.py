@@ -62,3 +62,11 @@ def test_what_is_declared_stays() -> None:
     text = "input x[t]\nrange Δt = -2..2\nparameter p[Δt]\ny[t] = Σ_{s=0}^{T-1} p[t-s] x[s]"
     assert axis(load(text)) == "-2..2"
     assert axis(load("input p[t]\ny = Σ_{k=1}^{9} p[k]")) == "0..T - 1"
+
+
+@pytest.mark.parametrize("under", ["s ≤ t", "s=0}^{t"])
+def test_a_running_sum_goes_as_far_as_what_it_sums(under: str) -> None:
+    """Nothing but the condition says how long t is."""
+    program = load(f"input x[t]\nc[t] = Σ_{{{under}}} x[s]")
+    given = np.arange(1.0, 6.0)
+    assert np.array_equal(program.interpret({"x": given})["c"], np.cumsum(given))

@@ -317,3 +317,28 @@ def test_the_cell_of_a_chapter_trains() -> None:
         optimizer.step()
         losses.append(loss.item())
     assert losses[-1] < 0.8 * losses[0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        r"h_t = \sum_{i=0}^{t} A^{t-i} B x_i",
+        r"\mathbf{h}_t = \sum_{i=0}^{t} \mathbf{A}^{t-i} \mathbf{B} \mathbf{x}_i",
+    ],
+)
+def test_powers_of_a_matrix_unroll_a_recurrence(line: str) -> None:
+    found = read(line)
+    given, out = run(found)
+    a, b, x = (given[name] for name in ("A", "B", "x"))
+    near(out["h"], steps(x, len(a), lambda row, h: a @ h + b @ row))
+    module = found.compile(**{n: len(v) for n, v in (("D", a), ("E", x.T))}).double()
+    for name, value in (("A", a), ("B", b)):
+        module.parameter(name).data.copy_(value)
+    near(module(x=x)["h"], out["h"])
+
+
+def test_powers_of_a_matrix_are_a_kernel() -> None:
+    found = read(r"K_k = C A^k B")
+    given, out = run(found)
+    powers = [torch.linalg.matrix_power(given["A"], k) for k in range(len(out["K"]))]
+    near(out["K"], torch.stack([given["C"] @ power @ given["B"] for power in powers]))

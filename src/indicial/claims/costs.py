@@ -17,7 +17,7 @@ from fractions import Fraction
 from indicial.claims.experiment import HOLDS, REFUTED, UNTRIED, Counterexample, Verdict, apart, part
 from indicial.program import ir
 from indicial.program.cost.cost import Cost, cost, order
-from indicial.program.explain.facts import tie
+from indicial.program.meaning.arrays import tie
 from indicial.program.meaning.functions import FUNCTIONS
 from indicial.program.messages import IndicialError
 from indicial.program.sizes import Size

@@ -30,8 +30,8 @@ import numpy as np
 from indicial.claims.running import OPEN, Array, Random, Slope, Stage, Truths, Values, slope, world
 from indicial.claims.running import values as leaf_values
 from indicial.program import ir
-from indicial.program.explain.facts import tied_sizes
 from indicial.program.ir import Code, Test
+from indicial.program.meaning.arrays import tied_sizes
 from indicial.program.meaning.sample import extent_value, least_sizes
 from indicial.program.messages import IndicialError, Message, wrapped
 from indicial.program.rewrite import free_indices, reached, rebuild, sizes_in, tensors_read

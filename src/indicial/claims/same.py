@@ -38,9 +38,14 @@ from indicial.compile.module.mapping import WeightMap
 from indicial.compile.module.module import ProgramModule
 from indicial.compile.module.sizes import data_lengths, parameters
 from indicial.notation.parse import canonical_name
-from indicial.program.explain.facts import tie
 from indicial.program.ir import Code, Tensor
-from indicial.program.meaning.arrays import InterpretError, lifted_names, solve_sizes, stored_shape
+from indicial.program.meaning.arrays import (
+    InterpretError,
+    lifted_names,
+    solve_sizes,
+    stored_shape,
+    tie,
+)
 from indicial.program.meaning.sample import least_sizes
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program

@@ -49,8 +49,8 @@ from indicial.notation.silences import Silences, find_silences, silenced
 from indicial.notation.source import Source
 from indicial.notation.syntax import Statement
 from indicial.notation.tokens import tokenize
-from indicial.program.explain.facts import tied_sizes
 from indicial.program.ir import Code, Test
+from indicial.program.meaning.arrays import tied_sizes
 from indicial.program.messages import IndicialError, Message
 from indicial.program.names.covariances import is_made
 from indicial.program.outputs import save_figure

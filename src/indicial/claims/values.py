@@ -42,8 +42,8 @@ from indicial.claims.experiment import (
     shown,
 )
 from indicial.claims.running import OPEN, Array, TooSlow, Truths
-from indicial.program.explain.facts import tie
 from indicial.program.ir import Code
+from indicial.program.meaning.arrays import tie
 from indicial.program.meaning.sample import extent_value, least_sizes, work
 from indicial.program.messages import IndicialError
 from indicial.program.names.outline import NORMAL

@@ -31,7 +31,6 @@ from indicial.designs.checking import Check, Task, check, train
 from indicial.inspect.subjects import Subject, Text, readings
 from indicial.library.loading import load
 from indicial.notation.parse import canonical_name
-from indicial.program.explain.facts import tie
 from indicial.program.inputs import named_text
 from indicial.program.ir import Code, Tensor
 from indicial.program.meaning.arrays import (
@@ -39,6 +38,7 @@ from indicial.program.meaning.arrays import (
     solve_sizes,
     stored_extents,
     stored_shape,
+    tie,
 )
 from indicial.program.messages import IndicialError, refused
 from indicial.program.outputs import write_text

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from indicial.program import ir
-from indicial.program.explain.facts import Facts, read, tie
+from indicial.program.explain.facts import Facts, read
 from indicial.program.explain.numbers import count, short
+from indicial.program.meaning.arrays import tie
 from indicial.program.meaning.interpret import InterpretError, Result, interpret
 from indicial.program.meaning.sample import least_sizes, sample
 from indicial.program.messages import IndicialError, columns, wrapped

@@ -37,7 +37,7 @@ from typing import Any
 from indicial.data.binding import asked as asked_of
 from indicial.data.column_rows import Columns
 from indicial.data.corpus import Data
-from indicial.program.explain.facts import tied_sizes
+from indicial.program.meaning.arrays import tied_sizes
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.forms import form_of

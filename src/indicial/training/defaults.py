@@ -39,8 +39,8 @@ from indicial.data.corpus import Corpus, Data
 from indicial.data.prepare_columns import SIZES
 from indicial.data.prepare_text import LARGEST, SMALL, Cut
 from indicial.data.tokenizers import Marked
-from indicial.program.explain.facts import tied_sizes
 from indicial.program.ir import Code
+from indicial.program.meaning.arrays import tied_sizes
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.predictions import token_inputs

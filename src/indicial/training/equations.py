@@ -54,8 +54,8 @@ from indicial.notation.printers import unicode
 from indicial.notation.source import NOWHERE, Source
 from indicial.notation.syntax import Equation, Name, Statement
 from indicial.program import ir
-from indicial.program.explain.facts import tie
 from indicial.program.ir import Affine, Code, Softmax
+from indicial.program.meaning.arrays import tie
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.program.rewrite import free_indices

@@ -48,12 +48,13 @@ from indicial.notation.parse import canonical_name
 from indicial.notation.signs import ASCII_LETTERS
 from indicial.notation.source import Span
 from indicial.program import ir
-from indicial.program.explain.facts import tie, tied_sizes
 from indicial.program.meaning.arrays import (
     InterpretError,
     solve_sizes,
     stored_extents,
     stored_shape,
+    tie,
+    tied_sizes,
 )
 from indicial.program.messages import IndicialError, Message
 from indicial.program.rewrite import size_indices, tensors_read

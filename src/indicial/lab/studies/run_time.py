@@ -22,7 +22,7 @@ from indicial.compile.module.module import ProgramModule
 from indicial.compile.native.shared import busy
 from indicial.lab.studies.study import Findings, Place, Say, Study, axes_of, curves, exponent
 from indicial.library.loading import load
-from indicial.program.explain.facts import tied_sizes
+from indicial.program.meaning.arrays import tied_sizes
 from indicial.program.program import Program
 
 MODELS = {"rnn": ("rnn", "language_model"), "causal_cnn": ("causal_cnn",)}

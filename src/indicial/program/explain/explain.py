@@ -22,10 +22,11 @@ from indicial.notation.printers import unicode as print_unicode
 from indicial.notation.syntax import Declaration, Equation, Statement
 from indicial.notation.vocabulary import SEEN, SPACE, TOLD
 from indicial.program.cost.cost import order
-from indicial.program.explain.facts import Facts, Named, read, tie, tied_sizes
+from indicial.program.explain.facts import Facts, Named, read
 from indicial.program.explain.numbers import both, count, formula, in_bytes, leading
 from indicial.program.explain.outside import small
 from indicial.program.explain.page import HARD, WIDTH, Page, wrapped
+from indicial.program.meaning.arrays import tie
 from indicial.program.messages import columns
 from indicial.program.names.letters import MADE_FAMILY
 from indicial.program.sizes import Size
@@ -33,7 +34,7 @@ from indicial.program.sizes import Size
 if TYPE_CHECKING:
     from indicial.program.program import Program
 
-__all__ = ["equations", "explain", "tie", "tied_sizes"]
+__all__ = ["equations", "explain"]
 
 
 def explain(

@@ -19,6 +19,7 @@ from indicial.program import ir
 from indicial.program.cost.cost import order
 from indicial.program.explain.numbers import tight, value
 from indicial.program.explain.outside import Outside, outside, small
+from indicial.program.meaning.arrays import tie, tied_sizes
 from indicial.program.names.letters import MADE_FAMILY, capital, is_capital
 from indicial.program.sizes import Size, Strided
 
@@ -28,32 +29,6 @@ if TYPE_CHECKING:
 
 _SIGNS = ("Σ_", "∑_", "sum_", "\\sum", "mean_", "E_", "𝔼_", "\\mathbb{E}")
 """What a sum over small letters begins with where it is written."""
-
-
-def tie(code: ir.Code) -> dict[str, str]:
-    """Second sizes of a letter, with the first: `{"I_{Value}": "I"}`.
-
-    Nothing in the equations says that the `i` of Value is as long as the `i` of Query, so it has a
-    size of its own, named after its tensor; where nobody sets it, it is the size of its letter. A
-    worded index has a range that was meant to be its own (`t_{in}`), and is not tied.
-    """
-    worded = {capital(axis.letter) for t in code.tensors.values() for axis in t.axes if axis.letter}
-    result = {}
-    for name in code.sizes:
-        letter, _, suffix = name.partition("_")
-        owner = suffix.removeprefix("{").removesuffix("}")
-        if suffix and letter in code.sizes and owner in code.tensors and name not in worded:
-            result[name] = letter
-    return result
-
-
-def tied_sizes(code: ir.Code, known: Mapping[str, int]) -> dict[str, int]:
-    """Known sizes, with those that are taken as another: `{"I": 4}` → `{…, "I_{Value}": 4}`."""
-    result = dict(known)
-    for name, letter in tie(code).items():
-        if name not in result and letter in result:
-            result[name] = result[letter]
-    return result
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ x of shape (7, 5), W of shape (3, 4)     →  W has 4 elements along k (axis 2),
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from indicial.notation.source import Span
 from indicial.program.ir import Code, Tensor
+from indicial.program.names.letters import capital
 from indicial.program.sizes import Size, Strided
 
 if TYPE_CHECKING:
@@ -37,6 +38,32 @@ class InterpretError(Exception):
         self.spans = tuple(spans)
 
 
+def tie(code: Code) -> dict[str, str]:
+    """Second sizes of a letter, with the first: `{"I_{Value}": "I"}`.
+
+    Nothing in the equations says that the `i` of Value is as long as the `i` of Query, so it has a
+    size of its own, named after its tensor; where nobody sets it, it is the size of its letter. A
+    worded index has a range that was meant to be its own (`t_{in}`), and is not tied.
+    """
+    worded = {capital(axis.letter) for t in code.tensors.values() for axis in t.axes if axis.letter}
+    result = {}
+    for name in code.sizes:
+        letter, _, suffix = name.partition("_")
+        owner = suffix.removeprefix("{").removesuffix("}")
+        if suffix and letter in code.sizes and owner in code.tensors and name not in worded:
+            result[name] = letter
+    return result
+
+
+def tied_sizes(code: Code, known: Mapping[str, int]) -> dict[str, int]:
+    """Known sizes, with those that are taken as another: `{"I": 4}` → `{…, "I_{Value}": 4}`."""
+    result = dict(known)
+    for name, letter in tie(code).items():
+        if name not in result and letter in result:
+            result[name] = result[letter]
+    return result
+
+
 @dataclass(frozen=True)
 class Given:
     """The arrays of one run; the `lifted` ones have a batch axis that the text leaves out."""
@@ -46,11 +73,14 @@ class Given:
     lengths: dict[str, list[int]]
     lifted: frozenset[str]
     members: int
+    taken: dict[str, str] = field(default_factory=dict)
+    """Sizes that nobody gave, with the letter whose size they are taken as."""
 
     def member(self, number: int) -> Given:
         """One example alone: its slice of the arrays, its own lengths as sizes."""
         arrays = {n: a[number] if n in self.lifted else a for n, a in self.arrays.items()}
         own = {name: values[number] for name, values in self.lengths.items()}
+        own |= {name: own[letter] for name, letter in self.taken.items() if letter in own}
         return Given(arrays, {**self.sizes, **own}, {}, frozenset(), 0)
 
     def shared(self) -> Given:
@@ -91,12 +121,14 @@ def gather_given(
             raise InterpretError(f"the program has no size {name}")
     longest = {name: max(values, default=0) for name, values in lengths.items()}
     fixed = {name: n for name, n in code.sizes.items() if n is not None} | dict(sizes) | longest
+    solved = solve_sizes(code, known, lifted, fixed, set(lengths))
     return Given(
         known,
-        solve_sizes(code, known, lifted, fixed, set(lengths)),
+        tied_sizes(code, solved),
         {name: [int(n) for n in values] for name, values in lengths.items()},
         lifted,
         next(iter(counts.values()), 0) if lifted else 0,
+        {name: letter for name, letter in tie(code).items() if name not in solved},
     )
 
 

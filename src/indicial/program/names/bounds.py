@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from math import prod
 
@@ -30,8 +30,9 @@ def family_bounds(outline: Outline, statements: Iterable[s.Statement]) -> Bounds
             if isinstance(node, s.Reduction) and node.upper is not None:
                 last = node.under[-1] if node.under else None
                 if isinstance(last, s.Comparison) and last.operators == ("=",):
+                    steps = _on_left(outline, statement)
                     for letter in (*node.under[:-1], last.operands[0]):
-                        _explicit(letter, last.operands[1], node.upper, explicit)
+                        _explicit(letter, last.operands[1], node.upper, explicit, steps)
                     if outline.document and isinstance(statement, s.Equation):
                         _followed(outline, statement, last.operands[1], node.upper, listed)
             elif isinstance(node, s.Fraction) and outline.document:
@@ -83,7 +84,14 @@ def _reads_last(outline: Outline, key: str, position: int) -> bool:
     return False
 
 
-def _explicit(letter: s.Expression, lower: s.Expression, upper: s.Expression, into: Bounds) -> None:
+def _explicit(
+    letter: s.Expression,
+    lower: s.Expression,
+    upper: s.Expression,
+    into: Bounds,
+    steps: Collection[s.Name] = (),
+) -> None:
+    """`Σ_{t=1}^T`: from 1 to T. What goes as far as an index, `Σ_{s=0}^t`, begins where the text says."""
     name = index_name(letter)
     if name is None or not isinstance(lower, s.Number) or not lower.text.isdigit():
         return
@@ -101,7 +109,8 @@ def _explicit(letter: s.Expression, lower: s.Expression, upper: s.Expression, in
     if not isinstance(end, s.Name):
         return
     if len(lower.text) < 10:
-        into[family(name)] = (int(lower.text), offset)
+        first = int(lower.text)
+        into[family(name)] = (first, first - 1 if end in steps else offset)
 
 
 def _on_left(outline: Outline, statement: s.Statement) -> set[s.Name]:
@@ -151,7 +160,8 @@ def _followed(
     if name is None or name not in _on_left(outline, equation):
         return
     if isinstance(lower, s.Number) and lower.text.isdigit() and len(lower.text) < 10:
-        into.setdefault(family(name), (int(lower.text), 0))
+        first = int(lower.text)
+        into.setdefault(family(name), (first, first - 1))
 
 
 def _listed(items: tuple[s.Expression, ...], into: Bounds) -> None:

@@ -35,6 +35,7 @@ from indicial.program.vectors.shapes import (
     inverted,
     inverts,
     ones,
+    steps_of,
     together,
 )
 from indicial.program.vectors.tables import NORMALISED, divides
@@ -341,7 +342,7 @@ class Conflicts:
 
 
 def _raised(shape: Shape, exponent: s.Expression) -> Shape:
-    if shape == MATRIX and not inverts(exponent):
+    if shape == MATRIX and not inverts(exponent) and steps_of(exponent) is None:
         raise Outside("it takes a power of a matrix")
     return shape
 

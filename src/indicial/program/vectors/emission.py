@@ -33,11 +33,13 @@ from indicial.program.vectors.shapes import (
     NUMBER,
     Shape,
     align,
+    diagonal,
     dotted,
     fits_all,
     gains,
     inverts,
     ones,
+    steps_of,
 )
 from indicial.program.vectors.tables import NORMALISED
 
@@ -58,6 +60,8 @@ class Emission:
         self.dimensions = dimensions
         self.identity = identity
         self.identities: dict[int, Span] = {}
+        self.ends_of_sums: dict[s.Name, s.Name] = {}
+        """The k of `Σ_{j=0}^{k-1} A^j`, which says how far j goes."""
         self.made: dict[s.Expression, s.Equation] = {}
         """Equations for what has no place inside another one: `W [h; x]` needs one for `[h; x]`."""
 
@@ -490,6 +494,37 @@ class Emission:
         self.dimensions.join(*letters)
         return self.indexed(left.base, left.base.base, letters)
 
+    def _powered(
+        self, base: s.Expression, key: str, exponent: s.Expression, letters: list[int]
+    ) -> s.Expression:
+        """`A^{t-i}`: a tensor that begins with the identity, and is multiplied by A at each step."""
+        step, span = steps_of(exponent), base.span
+        assert step is not None
+        step = self.ends_of_sums.get(step, step)
+        # Whether a power was written before shows by what it is multiplied by.
+        begins, goes_on = (s.Power(base, by) for by in (s.Number("0"), step))
+        if begins not in self.made:
+            name = s.Name(f"power{len(self.made) + 1}", span=span)
+            with self.dimensions.inside():
+                one, other = (self.dimensions.new(summed=False) for _ in range(2))
+                middle = self.dimensions.new()
+                self.dimensions.join(one, other, middle)
+                before = s.Add((step, s.Negative(s.Number("1", span=span))), span=span)
+
+                def at(place: s.Expression, *own: int) -> s.Expression:
+                    read = self.indexed(name, name.base, [*own])
+                    return replace(read, items=(place, *read.items))
+
+                first = at(s.Number("0", span=span), one, other), self._identity([one, other], span)
+                factors = at(before, one, middle), self.indexed(base, key, [middle, other])
+                then = at(step, one, other), s.Product(factors, span=span)
+                self.made[begins] = s.Equation(first, ("=",), span=span)
+                self.made[goes_on] = s.Equation(then, ("=",), span=span)
+        left = self.made[begins].sides[0]
+        assert isinstance(left, s.Index) and isinstance(left.base, s.Name)
+        read = self.indexed(left.base, left.base.base, letters)
+        return replace(read, items=(s.inner(exponent), *read.items))
+
     # ------------------------------------------------------------------ names
 
     def _name(self, node: s.Expression, leaf: Leaf, ends: Open) -> s.Expression:
@@ -505,8 +540,10 @@ class Emission:
         base = self._spelt(node, leaf, raised=power is not None)
         if power is not None and len(letters) == 2 and inverts(power):
             return self._inverted(base, leaf.key, letters)
-        if power is not None and len(letters) == 2:
+        if power is not None and len(letters) == 2 and diagonal(leaf.base, power):
             return self._rooted(node, base, leaf.key, letters)
+        if power is not None and len(letters) == 2:
+            return self._powered(base, leaf.key, power, letters)
         if letters:
             base = self.indexed(base, leaf.key, letters)
         if letters and isinstance(node, s.Name) and node.ends:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from indicial.notation import syntax as s
+from indicial.program.names.letters import COUNTING
 from indicial.program.vectors.leaves import is_ones
 
 Shape = tuple[int, int]
@@ -177,6 +178,18 @@ def gains(node: s.Product) -> set[int]:
 def inverts(exponent: s.Expression) -> bool:
     """The -1 of `A^{-1}`."""
     return isinstance(exponent, s.Negative) and exponent.body == s.Number("1")
+
+
+def steps_of(exponent: s.Expression) -> s.Name | None:
+    """The t of `A^{t-i}`, the k of `A^k`: how often A is multiplied by itself is counted by an index."""
+    terms = [
+        (s.unsigned(term), isinstance(term, s.Negative)) for term in s.terms(s.inner(exponent))
+    ]
+    counts = [(x, less) for x, less in terms if isinstance(x, s.Name)]
+    whole = all(isinstance(x, s.Name | s.Number) for x, _ in terms)
+    if not whole or not all(x.bare and x.base in COUNTING for x, _ in counts):
+        return None
+    return next((x for x, less in counts if not less), None)
 
 
 def inverted(node: s.Expression, statements: Iterable[s.Statement]) -> bool:

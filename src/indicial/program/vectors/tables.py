@@ -33,6 +33,7 @@ from indicial.program.vectors.shapes import (
     gains,
     inverted,
     ones,
+    steps_of,
     times,
     together,
 )
@@ -650,7 +651,7 @@ def _plain(leaf: Leaf | None) -> bool:
 
 
 def _raised(exponent: s.Expression, shape: Shape) -> tuple[Shape, float]:
-    inverse = isinstance(exponent, s.Negative)
+    inverse = isinstance(exponent, s.Negative) or steps_of(exponent) is not None
     # The `h^{t-1}` of a vector is one of its steps, more likely than not.
     stepped = any(n.base in COUNTING for n in exponent.every(s.Name))
     column = COST.step_above if stepped else COST.squares

@@ -15,6 +15,7 @@ style like anything else. Programs in index notation are not touched (`style.py`
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from indicial.notation import syntax as s
@@ -24,7 +25,7 @@ from indicial.notation.source import Span
 from indicial.notation.vocabulary import SEEN, SPACE, TOLD
 from indicial.program.messages import Message, Messages
 from indicial.program.names import inverses
-from indicial.program.names.letters import MATRICES
+from indicial.program.names.letters import COUNTING, MATRICES, shifted
 from indicial.program.names.outline import DISTRIBUTIONS
 from indicial.program.names.sorting import outline, parted
 from indicial.program.vectors import above, regular
@@ -176,6 +177,7 @@ class _Rewriting:
         self.conflicts = Conflicts(self.kinds, messages)
         self.identity = identity = has_identity(statements, self.outline)
         self.emission = Emission(self.kinds, self.conflicts, self.dimensions, identity)
+        self.emission.ends_of_sums = dict(_ends_of_sums(statements))
         equations = [x for x in statements if isinstance(x, s.Equation) and not self._own(x)]
         self.kinds.total = full_counts(self.outline, equations)
         self.declared = Declared(self.kinds, self.dimensions, statements, identity).ranks
@@ -585,6 +587,16 @@ class _Rewriting:
         return self.emission.indexed(
             item, leaf.key, [self.dimensions.new(False) for _ in range(self.declared[leaf.key])]
         )
+
+
+def _ends_of_sums(statements: list[s.Statement]) -> Iterator[tuple[s.Name, s.Name]]:
+    """The j and the k of `Σ_{j=0}^{k-1}`."""
+    for total in s.every(statements, s.Reduction):
+        end = shifted(total.upper) if total.upper is not None else None
+        for under in total.under:
+            letter = s.head(under.operands[0]) if isinstance(under, s.Comparison) else under
+            if end is not None and isinstance(letter, s.Name) and end[0].base in COUNTING:
+                yield letter, end[0]
 
 
 def _without_unused(statements: list[s.Statement]) -> list[s.Statement]:
