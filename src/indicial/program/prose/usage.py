@@ -10,13 +10,14 @@ Brackets, primes and arrows are used in one way throughout a text, so all of its
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from indicial.notation.faults import Skipped
-from indicial.notation.syntax import Equation
+from indicial.notation.syntax import Equation, Expression, Group, Name, Statement
 from indicial.program.names.applied import marked
+from indicial.program.names.letters import is_lone
 from indicial.program.vectors.regular import primed
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def as_used(blocks: Iterable[Block]) -> list[Block]:
     """The displays of a document as its author uses brackets, primes and arrows."""
     blocks = [_with_clauses(block) if block.skipped else block for block in blocks]
     prose = [st for block in blocks if not block.strict for st in block.statements]
-    meant = primed(marked(prose))
+    meant = primed(marked(_scored(prose)))
     if meant is prose:
         return blocks
     rows = iter(meant)
@@ -39,6 +40,21 @@ def as_used(blocks: Iterable[Block]) -> list[Block]:
         block if block.strict else replace(block, statements=[next(rows) for _ in block.statements])
         for block in blocks
     ]
+
+
+def _scored(prose: Sequence[Statement]) -> Sequence[Statement]:
+    """The `e^t` of `a^t = softmax(e^t)` beside `e_i^t`: all scores of step t, and no exponential."""
+    names = [n for st in prose for n in st.every(Name) if n.base == "e" and len(n.sup) == 1]
+    steps = {n.sup for n in names if n.sub and is_lone(n.sup[0])}
+    if not any(n.sup in steps for n in names if not n.sub):
+        return prose
+
+    def change(node: Expression) -> Expression:
+        if isinstance(node, Name) and node.base == "e" and not node.sub and node.sup in steps:
+            return replace(node, sup=(Group(node.sup[0], span=node.span),))
+        return node.rebuild(change)
+
+    return [st.rebuild(change) for st in prose]
 
 
 def _with_clauses(block: Block) -> Block:

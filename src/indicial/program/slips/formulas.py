@@ -17,6 +17,7 @@ from functools import cache
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
+from indicial.program.names.letters import COUNTING
 from indicial.program.slips.forms import UNORDERED, Bound, Shape, fits, pattern
 
 Condition = Callable[[Bound], bool]
@@ -138,7 +139,7 @@ FORMULAS = (
 
 OTHERS = (
     (r"\mathrm{softmax}(\exp(A))", "a softmax takes the exponential itself; here it is taken twice",
-     "leave out one of them", _always),
+     "leave out one of them", lambda b: b["A"].word not in COUNTING),  # the e^t of scores e_i^t
     (r"\frac{\mathrm{softmax}(A)}{v}", "the attention weights are divided by the values here",
      "weights are multiplied by values", lambda b: b["v"].word == "V"),
     (r"\frac{\mathrm{softmax}(q k^\top)}{\sqrt{d}}", "the root divides the weights here, and not the scores",

@@ -33,7 +33,7 @@ def beside_labels(statements: list[s.Statement]) -> list[s.Statement]:
     ends = {x for n in names if isinstance(n.sup[0], s.Group) and (x := _end(n.sup[0].body))}
     for statement in statements if names else ():
         left, *rest = statement.sides if isinstance(statement, s.Equation) else (None,)
-        letter = _letter_above(left) if isinstance(left, s.Name) and left.sub else ""
+        letter = _letter_above(left) if isinstance(left, s.Name) else ""
         below = {i for n in s.every(rest, s.Name) for i in n.sub} if letter in COUNTED else set()
         steps |= {letter} if s.Name(letter) in below else set()
     if not steps and not ends:
@@ -85,6 +85,33 @@ def _last(node: s.Expression) -> str:
     """The L of `L` and `L-1`."""
     name = s.terms(node)[0]
     return name.base if isinstance(name, s.Name) and name.bare and name.base in LAST else ""
+
+
+def summed_above(statements: list[s.Statement]) -> list[s.Statement]:
+    """`Y^j = Σ_k W^k X^k`: a letter that several names of a sum have above them, and none below, is an index."""
+    stems: set[s.Name] = set()
+    for total in s.every(statements, s.Reduction):
+        names = total.body.every(s.Name) if total.operator == "sum" else ()
+        elsewhere = {i for n in names for sub in n.sub for i in sub.every(s.Name)}
+        elsewhere.update(n for n in s.values(total.body) if isinstance(n, s.Name) and n.bare)
+        for letter in {u for u in map(s.head, map(_binder, total.under)) if is_lone(u)} - elsewhere:
+            above = {n.stem for n in names if n.sup == (letter,)}
+            stems |= above if len(above) > 1 else set()
+    if not stems:
+        return statements
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name) and node.stem in stems and len(node.sup) == 1:
+            (script,) = node.sup
+            return replace(node, sub=(script, *node.sub), sup=()) if is_lone(script) else node
+        return rebuilt(node, change)
+
+    return [changed(statement, change) for statement in statements]
+
+
+def _binder(under: s.Expression) -> s.Expression:
+    """The k of `k`, `k=1`, `k ∈ R`."""
+    return under.operands[0] if isinstance(under, s.Comparison) else under
 
 
 def counted(statements: list[s.Statement]) -> list[s.Statement]:

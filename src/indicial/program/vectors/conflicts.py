@@ -59,8 +59,6 @@ class Conflicts:
         wanted = self.kinds.shape_of(leaf) if leaf is not None else None
         if leaf is not None and leaf.capital and any(map(_lists, sides[1:])):
             raise Outside("it puts vectors side by side")  # `H = [h_1; …; h_n]`
-        if self.loosely and isinstance(s.inner(sides[0]), s.Join | s.ListLiteral):
-            raise Outside("it names the parts of something")  # `[q, k, v] = z U`
         if any(map(self.is_diagonal, sides)) and any(map(self._contracts, sides)):
             raise Outside("the derivative of a column by a column is a matrix")
         shapes = [None if fits_all(side) else self.shape(side, wanted) for side in sides]
@@ -72,6 +70,8 @@ class Conflicts:
         for n, other in known:
             if other == shape or ({other, shape} == {COLUMN, ROW} and self.loosely):
                 kept.append(n)
+            elif self.loosely and isinstance(s.inner(sides[0]), s.Join | s.ListLiteral):
+                raise Outside("it names the parts of something")  # `[q, k, v] = z U`
             else:
                 self.messages.error(
                     "rank", f"one side is a {KINDS[shape]}, the other a {KINDS[other]}",

@@ -119,7 +119,7 @@ def rewrite(
     statements = listed(regular.lists(softmaxes(sized_identities(statements))))
     statements = kronecker([summed(statement) for statement in statements])
     if document:
-        statements = at_letters(above.beside_labels(bold_alike(statements)))
+        statements = at_letters(above.summed_above(above.beside_labels(bold_alike(statements))))
     turned = regular.transposed(exponentials(distributions(statements)))
     vectors = in_vector_style(turned) or (document and any(map(draws_with_identity, turned)))
     if not vectors:
