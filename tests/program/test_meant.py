@@ -41,6 +41,22 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"q": 2, "U": 3, "z": 3},
         2,
     ),
+    "a matrix of expressions": (
+        r"\mathbf{R} = \begin{bmatrix} 0 & 1 \\ -k/m & -b/m \end{bmatrix}",
+        {"R": 2, "k": 0, "m": 0, "b": 0},
+        0,
+    ),
+    "a rotation that is written out": (
+        r"\begin{bmatrix} u \\ v \end{bmatrix} = \begin{bmatrix} \cos\theta & -\sin\theta \\ \sin\theta & \cos\theta"
+        r" \end{bmatrix} \begin{bmatrix} x_1 - c_1 \\ x_2 \end{bmatrix}",
+        {"u": 0, "v": 0, "θ": 0, "x_1": 0, "x_2": 0, "c_1": 0},
+        0,
+    ),
+    "a list of numbers": (
+        r"\mathbf{z}_i = [\hat{e}_i, \hat{y}_i, q_i]",
+        {"z": 2, "ê": 1, "ŷ": 1, "q": 1},
+        0,
+    ),
     "steps above what is predicted": (
         r"P(y^{(t)} \mid y^{(1)}, \ldots, y^{(t-1)}, X) = \mathrm{softmax}(W r^{(t)} + b)",
         {"P": 2, "W": 2, "r": 2, "b": 1},

@@ -31,6 +31,7 @@ from indicial.program.names.outline import Definition, Outline
 from indicial.program.names.sorting import outline, says_what
 from indicial.program.names.updates import updated
 from indicial.program.prose.conventions import function_head
+from indicial.program.prose.entries import by_entries
 from indicial.program.prose.plainly import offers
 from indicial.program.prose.usage import as_used
 from indicial.program.vectors.kinds import is_greek
@@ -240,7 +241,9 @@ def _told_apart(blocks: list[Block]) -> list[Block]:
     Derivatives that a formula gives have names there.
     """
     blocks = [
-        block if block.strict else replace(block, statements=[*offers(block.statements)])
+        block
+        if block.strict
+        else replace(block, statements=[*by_entries(offers(block.statements))])
         for block in blocks
     ]
     prose = [st for block in blocks if not block.strict for st in block.statements]

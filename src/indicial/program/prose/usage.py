@@ -10,7 +10,7 @@ Brackets, primes and arrows are used in one way throughout a text, so all of its
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,7 @@ def as_used(blocks: Iterable[Block]) -> list[Block]:
     ]
 
 
-def _scored(prose: Sequence[Statement]) -> Sequence[Statement]:
+def _scored(prose: list[Statement]) -> list[Statement]:
     """The `e^t` of `a^t = softmax(e^t)` beside `e_i^t`: all scores of step t, and no exponential."""
     names = [n for st in prose for n in st.every(Name) if n.base == "e" and len(n.sup) == 1]
     steps = {n.sup for n in names if n.sub and is_lone(n.sup[0])}

@@ -564,7 +564,9 @@ class Tables:
     def _joined(self, parts: Sequence[s.Expression]) -> Table:
         """`[a; b]`: of columns a longer column, of matrices one with more columns."""
         kept = [p for p in parts if not isinstance(p, s.Dots)]
-        odd = 0 if all(fits_all(p) for p in kept) else COST.joined
+        # A long list is rather one of numbers: `[x, y, w, h]`.
+        share = 2 / max(2, len(kept))
+        odd = 0 if all(fits_all(p) for p in kept) else COST.joined * share
 
         def first(x: Shape) -> tuple[Shape, float]:
             return (COLUMN, odd) if x == NUMBER else (x, 0)
