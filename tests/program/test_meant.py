@@ -52,9 +52,9 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"u": 0, "v": 0, "θ": 0, "x_1": 0, "x_2": 0, "c_1": 0},
         0,
     ),
-    "a list of numbers": (
-        r"\mathbf{z}_i = [\hat{e}_i, \hat{y}_i, q_i]",
-        {"z": 2, "ê": 1, "ŷ": 1, "q": 1},
+    "a list of so many numbers": (
+        r"\mathbf{z}_i = [e_i, y_i, q_i]",
+        {"z": 2, "e": 1, "y": 1, "q": 1},
         0,
     ),
     "steps above what is predicted": (
