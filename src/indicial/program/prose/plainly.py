@@ -50,29 +50,44 @@ def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
 def with_steps(statements: Sequence[s.Statement]) -> list[s.Statement]:
     """`f = σ(W_f x_t + b_f)`, `c_t = f ⊙ c_{t-1}`: f is one for each t, as what it is computed from.
 
-    Only of names that stand nowhere with a script: `y = h_T` and `ŷ = W h_t` beside `ŷ_t` say something else.
+    Only of names that stand nowhere with a step: `y = h_T` and `ŷ = W h_t` beside `ŷ_t` say something else. The label
+    of `P_{vocab} = softmax(W s_t)` is none.
     """
     above: dict[s.Name, bool] = {}
     for statement in statements:
         if isinstance(statement, s.Equation) and not statement.draws:
             left, right = statement.left, statement.sides[1:]
-            letter = isinstance(left, s.Name) and len(left.base) == 1 and not left.scripts
+            letter = isinstance(left, s.Name) and len(left.base) == 1 and not _beyond_label(left)
             if isinstance(left, s.Name) and letter and _at_steps(right):
                 above[left] = not any(_at_step(n.sub) for n in s.every(right, s.Name))
-    scripted = {replace(n, sub=(), sup=()) for n in s.every(statements, s.Name) if n.scripts}
-    missing = {name for name in above if replace(name, sub=(), sup=()) not in scripted}
+    scripted = {_labelled(n) for n in s.every(statements, s.Name) if _beyond_label(n)}
+    missing = {name for name in above if name not in scripted}
     if not missing:
         return list(statements)
 
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Name):
             step = (replace(TIME, span=node.span),)
-            if node in missing:
-                return replace(node, sup=step) if above[node] else replace(node, sub=step)
-            return node
+            if node in missing and above[node] and not node.sub:
+                return replace(node, sup=step)
+            return replace(node, sub=(*node.sub, *step)) if node in missing else node
         return node.rebuild(change)
 
     return [st.rebuild(change) if isinstance(st, s.Equation) else st for st in statements]
+
+
+def _labelled(name: s.Name) -> s.Name:
+    """The `P_{vocab}` of `P_{vocab,t}`."""
+    return replace(name, sub=tuple(filter(_is_label, name.sub)), sup=())
+
+
+def _beyond_label(name: s.Name) -> bool:
+    """Whether a name has a script that is no label of a whole word."""
+    return bool(name.sup) or not all(map(_is_label, name.sub))
+
+
+def _is_label(script: s.Expression) -> bool:
+    return isinstance(script, s.Name) and script.font == "roman" and len(script.base) > 2
 
 
 def _at_steps(sides: Sequence[s.Expression]) -> bool:
