@@ -83,6 +83,8 @@ class BracketGrammar(NameGrammar):
         self.bars.pop()
         self.expect(closer)
         span = self.since(token)
+        if bar == "|" and isinstance(body, s.Call) and body.function == s.Name("abs"):
+            return s.Norm(body.arguments[0], span=span)  # `\vert\vert x \vert\vert`
         return s.Norm(body, span=span) if bar == "‖" else s.Call(s.Name("abs"), (body,), span=span)
 
     def rounded(self, token: Token) -> s.Expression:

@@ -480,6 +480,8 @@ class _Reader:
         if self.tokens[start].text == ";":
             self.step_over_row()
             return
+        if self.element(token, start, end):
+            return
         span = token.span.to(self.tokens[self.i - 1].span)
         if self.upright(token, span, start, end):
             return
@@ -510,6 +512,24 @@ class _Reader:
             if self.tokens[self.i].text in ("&", "}", "\\end"):
                 return
             self.i = self.partner.get(self.i, self.i) + 1
+
+    def element(self, token: Token, start: int, end: int) -> bool:
+        """`\\texttt{del\\_cost[i]}`, as in a program: the element of a name, and no name with brackets in it."""
+        opening = start
+        while opening < end and (
+            self.tokens[opening].kind == "letter" or self.tokens[opening].text == "\\_"
+        ):
+            opening += 1
+        inner = self.tokens[start:end]
+        if opening in (start, end) or any(t.space for t in inner[: opening - start]):
+            return False
+        closing = [n for n, t in enumerate(inner) if t.text == "]"]
+        if self.tokens[opening].text != "[" or closing != [len(inner) - 1]:
+            return False
+        word = "".join(t.text.removeprefix("\\") for t in self.tokens[start:opening])
+        self.emit("text", word, token, token.span.to(self.tokens[opening - 1].span))
+        self.out += interpret_commands(self.tokens[opening:end], self.latex)
+        return True
 
     def remark(self, start: int, end: int) -> str:
         """The words of `\\mbox{$μ$ is typically .9}`; what begins with `if` or `for` is a condition."""

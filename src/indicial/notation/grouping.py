@@ -112,7 +112,8 @@ def _phrases(tokens: Sequence[Token]) -> Iterator[str]:
 
 def phrase_name(words: str) -> str:
     """The name that several words are: `KV Cache` → `KVCache`."""
-    return "".join(word[0].upper() + word[1:] for word in words.split())
+    several = words.split()
+    return "".join(w[0].upper() + w[1:] for w in several) if len(several) > 1 else words
 
 
 def _runs(tokens: Sequence[Token], scripts: list[bool]) -> Iterator[tuple[int, int, bool]]:

@@ -286,10 +286,13 @@ def _remark(tokens: list[Token]) -> int:
     return len(tokens)
 
 
+_ORDERS = frozenset("<>≤≥≠")
+
+
 def with_spaces_told(tokens: list[Token]) -> list[Token]:
     r"""`q = x W \quad (W \in \mathbb R^{m×n})`: what names are, said in brackets, is said behind a `where`.
 
-    What is said of many at once, `(W^\bullet \in …)`, is left out.
+    What is said of many at once, `(W^\bullet \in …)`, is left out. `\quad (1 \le i \le n)` is a condition.
     """
     if not tokens or not is_sign(tokens[-1], ")"):
         return tokens
@@ -300,9 +303,13 @@ def with_spaces_told(tokens: list[Token]) -> list[Token]:
             break
     inside, before = tokens[start + 1 : -1], tokens[:start]
     relations = [t.text for t in inside if is_relation(t)]
-    if not before or before[-1].kind != "quad" or set(relations) != {"∈"}:
+    if not before or before[-1].kind != "quad":
         return tokens
     if not is_sign(tokens[start], "(") or not any(map(is_relation, before)):
+        return tokens
+    if relations and {*relations} <= _ORDERS:
+        return [*before, replace(tokens[start], kind="key", text="for"), *inside]
+    if {*relations} != {"∈"}:
         return tokens
     if any(t.text == "•" for t in inside):
         return before[:-1]
