@@ -125,7 +125,7 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
     ),
     "a quantifier first": (
         r"\forall 1 \leq j \leq K, \; y_j = w_j + m_j",
-        {"y": 1, "w": 1, "m": 1, "K": 0},
+        {"y": 1, "w": 1, "m": 1},
         0,
     ),
     "a power of a Greek letter": (r"q_i = \eta^\alpha W_q x_i", {"q": 2, "η": 0, "α": 0, "W_q": 2, "x": 2}, 1),

@@ -1,5 +1,6 @@
 r"""The ways in which prose writes derivatives → nodes, as far as `notation/slopes.py` leaves them open.
 
+δE/δw                               ∂E/∂w
 ∇L(w_t)                             the derivative of L by w_t
 ∇_θ f_t(θ_{t-1})                    that of f_t by θ_{t-1}
 θ_{t+1} = θ_t - η ∇_θ L             that of L by θ_t
@@ -26,6 +27,30 @@ def derives(statement: s.Statement) -> bool:
     """Whether there may be a derivative in a statement."""
     bases = {n.base for n in statement.every(s.Name)}
     return not SIGNS.isdisjoint(bases)
+
+
+def varied(equation: s.Equation) -> s.Equation:
+    """`δE/δw`, as some write `∂E/∂w`: a δ above and below would cancel if it were a factor."""
+    if not any(n.base == "δ" for n in equation.every(s.Name)):
+        return equation
+    delta = s.Name("δ")
+
+    def opened(part: s.Expression) -> bool:
+        factors = s.factors(part)
+        return factors[0] == delta and (len(factors) == 2 or part == delta)
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Fraction) and opened(node.above) and opened(node.below):
+            parts = [
+                p.rebuild(lambda f: replace(f, base="∂") if f == delta else f)
+                if isinstance(p, s.Product)
+                else replace(delta, base="∂", span=p.span)
+                for p in (node.above, node.below)
+            ]
+            return replace(node, above=parts[0], below=parts[1])
+        return node if isinstance(node, s.Name) else node.rebuild(change)
+
+    return equation.rebuild(change)
 
 
 def differentiated(equation: s.Equation) -> s.Equation:

@@ -24,9 +24,10 @@ from indicial.program.names.derivatives import (
     differentiated,
     is_gradient,
     of_a_step,
+    varied,
 )
 from indicial.program.names.differentiating import NUMBERING, by_rules
-from indicial.program.names.letters import COUNTING, LAST, is_capital
+from indicial.program.names.letters import COUNTING, LAST, WORDS, is_capital
 
 LOSSES = frozenset(
     {"L", "ℒ", "J", "𝒥", "ℓ", "l", "E", "ℰ", "C", "𝒞", "S", "loss", "Loss", "cost", "RSS", "MSE", "SSE", "BCE"}
@@ -40,6 +41,7 @@ D = s.Name("d")
 
 def named(statements: list[s.Statement]) -> list[s.Statement]:
     """The statements of a heading with names for their derivatives, wherever all of one have a name."""
+    statements = [varied(st) if isinstance(st, s.Equation) else st for st in statements]
     if not any(map(derives, statements)):
         return statements
     found = [
@@ -188,6 +190,8 @@ class _Naming:
             if not isinstance(inner, s.Name):
                 return False
             word = inner.base
+            if len(word) > 1 and (inner.font == "roman" or word in WORDS):
+                return True  # `∇C_{in}`
             weighs = is_capital(name.base) or name.base == "b"  # not the c of the vector u_c
             if (word in self.values and weighs) or (is_capital(word) and word not in LAST):
                 return True
@@ -224,6 +228,33 @@ def abbreviated(statements: list[s.Statement]) -> list[s.Statement]:
             if factors and factors[-1] == D and isinstance(factor, s.Name):
                 span = factors.pop().span.to(factor.span)
                 factor = replace(factor, base="d" + factor.base, span=span)
+            factors.append(factor)
+        return factors[0] if len(factors) == 1 else replace(node, factors=tuple(factors))
+
+    return s.with_sides(statements, change)
+
+
+def varying(statements: list[s.Statement]) -> list[s.Statement]:
+    """`δx_t = Σ_k c_{tk} b_k`: how much x_t changes, as one name, where a δ stands before names alone."""
+    if not any(n.base == "δ" for n in s.every(statements, s.Name)):
+        return statements
+    delta = s.Name("δ")
+    pairs = [pair for p in s.every(statements, s.Product) for pair in pairwise(p.factors)]
+    found = [b for a, b in pairs if a == delta and isinstance(b, s.Name) and b.base.isascii()]
+    lefts = [st.left for st in statements if isinstance(st, s.Equation)]
+    defined = [x for x in lefts if isinstance(x, s.Product) and x.factors[0] == delta]
+    alone = len(found) == list(s.every(statements, s.Name)).count(delta)
+    if not alone or not any(len(left.factors) == 2 for left in defined):
+        return statements
+
+    def change(node: s.Expression) -> s.Expression:
+        if not isinstance(node, s.Product) or delta not in node.factors:
+            return node if isinstance(node, s.Name) else node.rebuild(change)
+        factors: list[s.Expression] = []
+        for factor in map(change, node.factors):
+            if factors and factors[-1] == delta and isinstance(factor, s.Name):
+                span = factors.pop().span.to(factor.span)
+                factor = replace(factor, base="δ" + factor.base, span=span)
             factors.append(factor)
         return factors[0] if len(factors) == 1 else replace(node, factors=tuple(factors))
 

@@ -53,6 +53,9 @@ def by_elements(statement: s.Statement) -> s.Statement:
             return s.Group(s.Fraction(s.inner(shifted), times), span=node.span)
         if isinstance(node, s.Name) and node in named:
             return named[node]
+        if isinstance(node, s.Name):  # the `2i+1` of `x_{t,2i+1}`
+            sub = tuple(i if (new := change(i)) == i else s.inner(new) for i in node.sub)
+            return replace(node, sub=sub, sup=tuple(map(change, node.sup)))
         return node.rebuild(change)
 
     sub = tuple(place if i is item else named.get(i, i) for i in items)
@@ -61,6 +64,9 @@ def by_elements(statement: s.Statement) -> s.Statement:
     whole = s.Add((whole, start)) if first else whole
     guard = s.Comparison((place, whole), ("=",), span=item.span)
     sides = (replace(name, sub=sub, span=left.span), *map(change, statement.sides[1:]))
+    places = [i for n in s.every(sides, s.Name) for i in n.sub]
+    if any(i.every(s.Fraction) for i in places):
+        return statement  # the i of `α_{t,i}` is half the place, and no index
     return replace(statement, sides=sides, guard=guard)
 
 

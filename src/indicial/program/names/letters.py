@@ -27,6 +27,8 @@ GROUPS = frozenset("ΦΘΨΩ")
 _SETS = frozenset(SCRIPT_LETTERS.values())
 """`μ_ℬ` is of the batch ℬ: a script letter numbers nothing."""
 _NO_INDICES = GROUPS | _SETS
+PARAMETERS = frozenset("θφψ")
+"""Letters that say below a name whose parameters it has: `μ_θ(x_t) = a_t z_θ`."""
 
 
 @lru_cache(10_000)
@@ -197,6 +199,9 @@ def _counted(side: s.Expression) -> Iterator[str]:
         plain = isinstance(node, s.Name) and node.bare and not node.font and id(node) not in hidden
         if plain and isinstance(node, s.Name) and node.base in COUNTING:
             yield node.base
+        step = shifted(node) if isinstance(node, s.Add) else None
+        if step is not None and step[1] and is_lone(step[0]) and step[0].base.islower():
+            yield step[0].base  # the w of `k_w = k_0 + (w - 1) S`
 
 
 def _ends(side: s.Expression) -> Iterator[str]:
@@ -280,6 +285,8 @@ def _script_letters(node: s.Node) -> Iterator[str]:
     for inner in node.every(s.Name):
         for script in inner.sub:
             if isinstance(script, s.Name) and (script.font == "roman" or script.accents):
+                continue
+            if isinstance(script, s.Name) and script.base in PARAMETERS:
                 continue
             yield from (c for c in _letters(script) if not is_capital(c))
             if not isinstance(script, s.Name) or not script.bare or script.base in WORDS:

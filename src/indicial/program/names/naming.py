@@ -24,6 +24,7 @@ from indicial.notation.signs import SCRIPT_LETTERS
 from indicial.notation.source import Span
 from indicial.program.names.letters import (
     GROUPS,
+    PARAMETERS,
     WORDS,
     index_name,
     is_capital,
@@ -54,7 +55,7 @@ def activates(call: s.Call) -> bool:
     if name.font == APPLIED:
         return True
     if name.base in "ahs" and inside is not None and (name.primes or isinstance(inside, s.Add)):
-        return not (name.scripts or name.accents) and maps(inside)  # `a(W x + b)`, `s'(W h)`
+        return not (name.sup or name.accents) and maps(inside)  # `a_h(W x + b)`, `s'(W h)`
     if name.base == "ℋ":  # whatever the hidden layer does
         return inside is not None and maps(inside)
     if len(call.arguments) != 1 or name.base != "σ" or not name.sub:
@@ -363,7 +364,7 @@ class Naming:
             elif script not in scripts:
                 continue
             elif isinstance(script, s.Number):
-                if _is_digits(script, seen):
+                if _is_digits(script, seen) and len(name.sub) == 1:
                     inside.extend(s.Number(d, span=script.span) for d in script.text)
                 else:
                     (inside if indexed else kept).append(script)
@@ -372,6 +373,8 @@ class Naming:
                     s.Number(c, span=script.span) if c.isdigit() else s.Name(c, span=script.span)
                     for c in script.base
                 )
+            elif isinstance(script, s.Name) and script.base in PARAMETERS and script.bare:
+                kept.append(script)
             elif self._live_index(script) or seen.indexed:
                 inside.append(script)
             else:

@@ -61,6 +61,9 @@ def doubted(
     names things by the letters that everybody numbers with, but weights, sizes, and what has names
     by other letters beside it: the k of `H^k`, beside H^q.
     """
+    asked = (c for cases in statement.every(s.Cases) for _, c in cases.branches if c is not None)
+    sides = (c.operands for condition in asked for c in condition.every(s.Comparison))
+    compared = {n for operands in sides for n in operands if is_lone(n)}
     for name in statement.every(s.Name):
         if not name.scripts or name.base in NAMED_BY_LETTERS:
             continue
@@ -71,8 +74,12 @@ def doubted(
                 for i in part.scripts
                 if unicode(i) not in tensors and (_may_number(i, part) or _is_bound(i, bound))
             ]
-            if open_ and name_key(part) in tensors and not _told_apart(part, every):
-                return f"the {unicode(open_[0])} of {unicode(name)} may number something"
+            asked_of = [i for i in part.scripts if i in compared]  # `∂L/∂p_a = … if a = j`
+            if not (open_ or asked_of) or name_key(part) not in tensors:
+                continue
+            if asked_of or not _told_apart(part, every):
+                script = unicode((asked_of or open_)[0])
+                return f"the {script} of {unicode(name)} may number something"
     return ""
 
 

@@ -204,6 +204,10 @@ def survey(statements: Sequence[s.Statement], into: Uses) -> None:
     """Notes which names have indices somewhere, and which stand alone somewhere."""
     inside: set[int] = set()
     for statement in statements:
+        # The h of `c_h` is no name that stands alone: in `log h_i(x)` it may be called.
+        scripts = s.ids(
+            part for n in statement.every(s.Name) for i in n.scripts for part in i.walk()
+        )
         for node in statement.every(s.Index, s.Call, s.Name):
             if isinstance(node, s.Name):
                 reference = into.naming.read(node)
@@ -211,7 +215,7 @@ def survey(statements: Sequence[s.Statement], into: Uses) -> None:
                     into.bracketed.add(reference.key)
                     if id(node) not in inside:
                         into.complete[reference.key].add(len(reference.items))
-                elif id(node) not in inside:
+                elif id(node) not in inside and id(node) not in scripts:
                     into.bare.add(reference.key)
             elif isinstance(node, s.Index):
                 base = node.base

@@ -19,7 +19,7 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.program.names.applied import is_said
-from indicial.program.names.letters import COUNTING, GROUPS, LAST, is_capital, shifted
+from indicial.program.names.letters import COUNTING, GROUPS, LAST, PARAMETERS, is_capital, shifted
 from indicial.program.names.naming import (
     ACTIVATIONS,
     APPLIED,
@@ -33,6 +33,7 @@ from indicial.program.names.sorting import density
 from indicial.program.names.uses import BUILT_IN, PROBABILITY, Use
 from indicial.program.prose.doubts import indexed
 from indicial.program.prose.notions import is_differential, notion
+from indicial.program.prose.places import normalised_over_its_place
 from indicial.program.vectors.kinds import WEIGHTS
 from indicial.program.vectors.labels import SELDOM_MATRICES, SHORTEST_WORD, runs, spelling
 from indicial.program.vectors.leaves import MATRIX_FUNCTIONS, in_scripts, is_ones, is_so_many
@@ -149,12 +150,14 @@ def _left(equation: s.Equation, outline: Outline) -> str:
     match equation.left:
         case s.Name() as name:
             return _left_name(name, equation, outline)
-        case s.Product() as product:
-            return _left_product(product, equation, outline)
         case s.Call() as call:
             return _left_call(call, equation, outline)
-        case s.Group(body=body) if s.is_condition(body):
+        case s.Group(body=body) | s.Product(factors=(s.Number("1"), s.Group(body=body))) if (
+            s.is_condition(body)
+        ):
             return "it says what an indicator is"
+        case s.Product() as product:
+            return _left_product(product, equation, outline)
     return ""
 
 
@@ -211,6 +214,8 @@ def _left_call(left: s.Call, equation: s.Equation, outline: Outline) -> str:
         alone = argument.base in "xyzuv" and argument not in numbering
         random = argument.base in "XYZ" and _is_called_only(argument, outline)
         if random or (alone and not argument.sub):
+            return f"{unicode(argument)} is an argument here, and no index"
+        if argument.base in PARAMETERS and argument not in numbering:
             return f"{unicode(argument)} is an argument here, and no index"
         if alone and argument not in s.every(equation.sides[1:], s.Name):
             return f"{unicode(argument)} stands on the left side only"
@@ -348,6 +353,8 @@ def _no_table(call: s.Call, equation: s.Equation, outline: Outline) -> str:
     places = len(call.arguments) + len(call.function.sub)
     if len(call.word) > 1 and key not in outline.defined and places < 2:
         return f"{key} is a function that nothing here defines"  # but `trans(c', c)` is a table
+    if key not in outline.defined and _is_of_values(call, outline):
+        return f"{key} is a function that nothing here defines"
     for argument in call.arguments:
         if isinstance(argument, s.Name) and argument.accents and is_capital(argument.base):
             return f"{key} is a function that nothing here defines"
@@ -355,6 +362,14 @@ def _no_table(call: s.Call, equation: s.Equation, outline: Outline) -> str:
         if letter and argument not in numbering and len(call.arguments) > 1:
             return f"{unicode(argument)} is an argument here, and no index"
     return ""
+
+
+def _is_of_values(call: s.Call, outline: Outline) -> bool:
+    """`μ(w_{ij})`, `φ(0, 1)`: of an element of a matrix, and of numbers alone; neither is a place."""
+    if call.word in FUNCTION_LETTERS and all(isinstance(a, s.Number) for a in call.arguments):
+        return True
+    names = [a for a in call.arguments if isinstance(a, s.Name)]
+    return len(call.arguments) == 1 and any(len(outline.naming.read(n).items) > 1 for n in names)
 
 
 def _derived(key: str, outline: Outline) -> bool:
@@ -382,6 +397,8 @@ def _density(equation: s.Equation, outline: Outline) -> str:
         groups = [a for a in left.arguments if isinstance(a, s.Name) and a.base in GROUPS]
         if groups and left.function.base in PROBABILITY:  # also where a bare p stands elsewhere
             return "it is about a distribution of parameters"
+        if left.word in PROBABILITY and normalised_over_its_place(left, equation.sides[-1]):
+            return f"it gives the probability of one value of {unicode(left.arguments[0])}"
     use = outline.use(equation.sides[0])
     if use is None or use.kind != "probability" or use.call is None:
         return ""

@@ -8,8 +8,10 @@ x * K                      x * K may be a convolution
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 from indicial.notation import syntax as s
@@ -31,9 +33,10 @@ from indicial.program.names.uses import BUILT_IN, PROBABILITY
 from indicial.program.vectors.kinds import GREEK_MATRICES
 from indicial.program.vectors.leaves import JOINING
 from indicial.program.vectors.shapes import dotted, inverted
-from indicial.program.vectors.spelling import convolved
+from indicial.program.vectors.spelling import asterisk, convolved
 
 ALL = s.Name(":")
+_LOG = ("log", "ln")
 OPERATORS = frozenset(
     {
         "Var", "var", "Cov", "cov", "Corr", "corr", "KL", "JS", "TV", "MI", "MSE", "Bias", "Pr", "Pop",
@@ -98,6 +101,8 @@ def notion(node: s.Node, outline: Outline) -> str:
             return f"it takes {node.base} over a set"
         case s.Product(factors=(s.Name() as one, s.Name() as two)) if convolved(one, two):
             return f"{unicode(one)} * {unicode(two)} may be a convolution"
+        case s.Product() if _convolved_as_said(node):
+            return "it is about a convolution"
         case s.Call(given=None) if (
             s.Dots() in node.arguments and node.word not in JOINING | PROBABILITY
         ):
@@ -141,6 +146,8 @@ def notion(node: s.Node, outline: Outline) -> str:
             return "it takes a power of a matrix"
         case s.Name(sup=(s.Name() as letter,)) if _numbered_above(node, letter, outline):
             return f"{unicode(node)} may be a power, or {node.base} for each {letter.base}"
+        case s.Name(sup=(s.Product(factors=factors),)) if _spell_indices(factors, outline):
+            return f"{unicode(node)} has letters above that may be indices"
         case s.Name(sup=(s.TupleLiteral(items=items),)) if any(_counts(i, outline) for i in items):
             return f"{unicode(node)} has letters above that may be indices"
         case s.Name(sub=(s.Name() as word,)) if _half_indices(word, outline):
@@ -170,6 +177,15 @@ def _in_words(branch: tuple[s.Expression, s.Expression | None]) -> bool:
         and not s.is_condition(condition)
         and any(isinstance(n, s.Name) and len(n.base) > 1 for n in s.factors(condition))
     )
+
+
+def _spell_indices(factors: Sequence[s.Expression], outline: Outline) -> bool:
+    """The `c'as` of `Σ^{c'as} x_{as}`: three letters or more that are indices, and no power of a product."""
+    names = [f for f in factors if isinstance(f, s.Name) and not f.scripts]
+    letters = [letter for name in names for letter in name.base]
+    scripts = (i for n in s.every(outline.statements, s.Name) for i in n.sub)
+    below = {letter for i in scripts for n in i.every(s.Name) for letter in n.base}
+    return len(names) == len(factors) and len(letters) > 2 and below >= set(letters)
 
 
 def _counts(item: s.Expression, outline: Outline) -> bool:
@@ -316,8 +332,32 @@ def _first(part: s.Expression) -> str:
 
 
 def is_differential(node: s.Product) -> bool:
-    """`η g dt`: a d before a letter, which is no factor."""
-    return any(a == s.Name("d") and isinstance(b, s.Name) for a, b in pairwise(node.factors))
+    """`η g dt`, `d log λ`: a d before a letter or a logarithm, which is no factor."""
+    pairs = (b for a, b in pairwise(node.factors) if a == s.Name("d"))
+    return any(isinstance(b, s.Name) or (isinstance(b, s.Call) and b.word in _LOG) for b in pairs)
+
+
+_STAR = r"(?:\*|\\ast|\\star)"
+_OPENS, _CLOSES = r"(?:\$|\\\(|`|\s)\s*", r"\s*(?:\$|\\\)|`|\s)"
+_CONVOLUTION = r"(?:convol|卷积|卷積|畳み込み|합성곱|св[её]ртк|faltung)"
+_CONVOLVES = re.compile(
+    rf"{_OPENS}{_STAR}{_CLOSES}[^.$。]{{0,40}}?{_CONVOLUTION}"
+    rf"|{_CONVOLUTION}\w*(?:\s+operat\w+)?\s*\(?(?:\$|\\\()\s*{_STAR}\s*(?:\$|\\\))",
+    re.IGNORECASE,
+)
+"""How a text says that its stars are convolutions: "where $*$ is a convolution"."""
+
+
+@cache
+def _stars_convolve(text: str) -> bool:
+    return _CONVOLVES.search(text) is not None
+
+
+def _convolved_as_said(node: s.Product) -> bool:
+    """The `W * [h; x]` of a text that says what its stars are."""
+    if not any(asterisk(a, b) for a, b in pairwise(node.factors)):
+        return False
+    return _stars_convolve(node.span.source.text)
 
 
 def _is_moment(argument: s.Expression) -> bool:

@@ -12,7 +12,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from indicial.notation import syntax as s
-from indicial.program.names.letters import index_expression, index_name, is_capital, is_lone
+from indicial.program.names.letters import (
+    PARAMETERS,
+    index_expression,
+    index_name,
+    is_capital,
+    is_lone,
+)
 from indicial.program.names.naming import FUNCTION_LETTERS, activates
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
@@ -59,7 +65,11 @@ def by_places(statement: s.Statement, outline: Outline) -> s.Statement:
             and (places := _places(node, outline))
         ):
             name = node.function
-            return replace(name, sub=(*name.sub, *places), span=node.span)
+            own = (
+                replace(i, font="roman") if isinstance(i, s.Name) and i.base in PARAMETERS else i
+                for i in name.sub
+            )
+            return replace(name, sub=(*own, *places), span=node.span)
         return node.rebuild(change)
 
     return statement.rebuild(change)
@@ -129,10 +139,23 @@ def by_number(statement: s.Statement, outline: Outline) -> s.Statement:
         return statement
     if any((n.base, n.accents) in bases for n in right) or not set(letters) - {None}:
         return statement
+    if normalised_over_its_place(left, statement.sides[-1]):
+        return statement
     sub = tuple(n for n in letters if n is not None)
     return replace(
         statement, sides=(replace(left.function, sub=sub, span=left.span), *statement.sides[1:])
     )
+
+
+def normalised_over_its_place(call: s.Call, right: s.Expression) -> bool:
+    """`p(w_t) = softmax(z_t)`: over the words, which nothing writes, and not over t."""
+    places = {i for a in call.arguments if isinstance(a, s.Name) for i in a.sub}
+    held: tuple[s.Expression, ...] = ()
+    if isinstance(right, s.Reduction) and right.operator == "softmax":
+        held = (s.inner(right.body),)
+    elif isinstance(right, s.Call) and right.word == "softmax":
+        held = right.arguments
+    return any(isinstance(a, s.Name) and bool(a.sub) and {*a.sub} <= places for a in held)
 
 
 def _of_one(left: s.Call, right: Sequence[s.Name], outline: Outline) -> s.Name | None:

@@ -41,7 +41,7 @@ def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
     placed = by_places(of_slices(by_steps(statement, sketch), sketch), sketch)
     of_members = over_members(placed, sketch)
     shared = without_shared(one_size(softmax_elements(of_members), sketch), sketch)
-    named = without_arguments(without_names(shared, sketch), sketch)
+    named = without_lists(without_arguments(without_names(shared, sketch), sketch), sketch)
     meant = gated(stepping(discounts(exponentials(below(named), sketch))))
     bound = primes_apart(bound_apart(reaching(by_number(at_time(meant), sketch))))
     return summed(bound, prose=True)
@@ -363,6 +363,24 @@ def without_arguments(statement: s.Statement, outline: Outline) -> s.Statement:
     def change(node: s.Expression) -> s.Expression:
         name = names.get(node) if isinstance(node, s.Call) else None
         return replace(name, span=node.span) if name is not None else node.rebuild(change)
+
+    return statement.rebuild(change)
+
+
+def without_lists(statement: s.Statement, outline: Outline) -> s.Statement:
+    """`Λ[P, H] = …` beside `P_{ij}`: square brackets that list what Λ is of, and no places."""
+    left = statement.left if isinstance(statement, s.Equation) else None
+    if not isinstance(left, s.Index) or not isinstance(left.base, s.Name):
+        return statement
+    names = [i for i in left.items if isinstance(i, s.Name)]
+    whole = any(is_capital(i.base) and i.bare and i.base in outline.bracketed for i in names)
+    if not whole or len(names) < len(left.items):
+        return statement
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Index) and node.base == left.base:
+            return replace(left.base, span=node.span)
+        return node.rebuild(change)
 
     return statement.rebuild(change)
 

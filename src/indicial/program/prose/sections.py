@@ -21,7 +21,7 @@ from indicial.notation.printers import name_key
 from indicial.notation.vocabulary import SPACE, TOLD
 from indicial.program.lowering.places import describe
 from indicial.program.messages import IndicialError, Messages
-from indicial.program.names.gradients import abbreviated, named
+from indicial.program.names.gradients import abbreviated, named, varying
 from indicial.program.names.interleaved import by_elements
 from indicial.program.names.letters import GROUPS, index_name, live_letters
 from indicial.program.names.loops import STEPS
@@ -73,9 +73,18 @@ class Part:
             list(g) for _, g in groupby(self.statements, key=lambda st: id(self.home.get(id(st))))
         ]
 
-    def holding(self, statements: list[s.Statement], out: Sequence[Skipped] = ()) -> Part:
-        """The same with these statements and the functions they may call; `out` is no longer read."""
-        functions = [st for st in self.borrowed if function_head(st) is not None]
+    def holding(
+        self, statements: list[s.Statement], out: Sequence[Skipped] = (), draws: bool = False
+    ) -> Part:
+        """The same with these statements and the functions they may call; `out` is no longer read.
+
+        With `draws` what is drawn stays too: the ε of `ε ~ N(0, I)` is a vector, whatever else came before.
+        """
+        functions = [
+            st
+            for st in self.borrowed
+            if function_head(st) is not None or (draws and isinstance(st, s.Equation) and st.draws)
+        ]
         return replace(
             self,
             statements=statements,
@@ -189,7 +198,7 @@ def divide(blocks: Iterable[Block]) -> list[Part]:
     for (title, level), group in groupby(
         as_used(blocks), key=lambda block: (block.title, block.level)
     ):
-        together = _with_ends(_told_apart(list(group)))
+        together = _with_ends(_told_apart([b for block in group for b in _written_out(block)]))
         home |= {id(st): block for block in together for st in block.statements}
         found = [replace(p, level=level) for p in _divide_section(title, together)]
         parts += found
@@ -212,6 +221,8 @@ def _tell(sections: list[tuple[list[Part], list[s.Declaration]]]) -> None:
     A name is said to be something once, and read in all that follows; but letters are used again, so this weighs less.
     """
     telling = [(number, said) for number, (_, said) in enumerate(sections) if said]
+    if not telling:
+        return
     for number, (parts, own) in enumerate(sections):
         told = {item for st in own for item in st.items}
         others = (one for one in telling if one[0] != number)
@@ -219,14 +230,19 @@ def _tell(sections: list[tuple[list[Part], list[s.Declaration]]]) -> None:
         for part in parts:
             if _fresh(part.title) or all(part.home[id(st)].strict for st in part.statements):
                 continue
-            read = {n.stem for st in part.statements for n in st.every(s.Name)}
+            read: dict[s.Name, int] = {}
+            for name in s.every(part.statements, s.Name):
+                read[name.stem] = max(read.get(name.stem, 0), len(name.scripts))
             known = {item.stem for item in told if isinstance(item, s.Name)}
             for _, said in near:
                 part.statements[:0] = [
                     replace(st, keyword=TOLD, value=ELSEWHERE)
                     for st in said
                     for item in st.items
-                    if isinstance(item, s.Name) and item.stem in read - known
+                    if isinstance(item, s.Name)
+                    and item.stem not in known
+                    and item.stem in read
+                    and len(item.scripts) <= max(1, read[item.stem])  # not of the x_i^t, of an x_i
                 ]
                 known |= {item.stem for st in said for item in st.items if isinstance(item, s.Name)}
 
@@ -247,7 +263,7 @@ def _told_apart(blocks: list[Block]) -> list[Block]:
         for block in blocks
     ]
     prose = [st for block in blocks if not block.strict for st in block.statements]
-    prose = abbreviated([by_elements(statement) for statement in named(prose)])
+    prose = abbreviated([by_elements(statement) for statement in varying(named(prose))])
     strict = [st for block in blocks if block.strict for st in block.statements]
     live = set[str]().union(*map(live_letters, strict))
     apart = iter(lettered(worded(prose), live))
@@ -260,6 +276,26 @@ def _told_apart(blocks: list[Block]) -> list[Block]:
 
 
 ZERO = s.Number("0")
+
+
+def _written_out(block: Block) -> Iterator[Block]:
+    r"""`v_j = \begin{pmatrix} u_{1j} \\ \vdots \\ u_{nj} \end{pmatrix}` says that v_j is a vector, read or not."""
+    yield block
+    for statement in block.statements if not block.strict else ():
+        right = statement.sides[-1] if isinstance(statement, s.Equation) else None
+        if isinstance(right, s.ListLiteral) and isinstance(statement.left, s.Name):
+            rows = [i for i in right.items if isinstance(i, s.ListLiteral)]
+            items = [x for i in right.items for x in (i.items if i in rows else (i,))]
+            elements = [i for i in items if not isinstance(i, s.Dots)]
+            if s.Dots() in items and all(map(_is_element, elements)) and elements:
+                what = s.Name("matrix" if rows else "vector", span=statement.left.span)
+                said = s.Declaration(TOLD, (statement.left,), what, span=statement.left.span)
+                yield replace(block, statements=[said], faults=(), skipped=())
+
+
+def _is_element(node: s.Expression) -> bool:
+    """`u_{1,j}`, `θ_n`: a small letter, not bold, with a number."""
+    return isinstance(node, s.Name) and bool(node.scripts) and not node.font and node.base.islower()
 
 
 def _with_ends(blocks: list[Block]) -> list[Block]:
@@ -500,6 +536,7 @@ def _borrow(part: Part, before: Sequence[Part]) -> None:
                 if source.equation not in taken:
                     taken.append(source.equation)
                     pending.append(source.body)
+    taken += _drawn(part, available)
     if taken:
         earlier = [st for other in reversed(before) for st in other.whole]
         earlier = [st for n, st in enumerate(earlier) if st not in earlier[:n]]
@@ -507,6 +544,18 @@ def _borrow(part: Part, before: Sequence[Part]) -> None:
         declared = [d for d in earlier if isinstance(d, s.Declaration) and _concerns(d, read)]
         part.borrowed = [*declared, *(e for e in earlier if e in taken)]
         part.sketch = None
+
+
+def _drawn(part: Part, available: Mapping[str, list[_Source]]) -> Iterator[s.Equation]:
+    """The draws of what functions of one's own read: the ε of `μ(x_t) = x_t - β_t ε`, `ε ~ N(0, I)`."""
+    sketch = part.outline()
+    known = sketch.defined | {reference.key for reference, _, _ in sketch.draws}
+    bodies = [f.body for f in sketch.functions.values()]
+    keys = {use.reference.key for body in bodies for use in uses(sketch, body)} - known
+    for key in sorted(keys & available.keys()):
+        (first, *others) = [source.equation for source in available[key]]
+        if not others and isinstance(first, s.Equation) and first.draws:
+            yield first
 
 
 def _read_openly(part: Part) -> set[str]:

@@ -4,6 +4,7 @@ L = 1/|ℬ| Σ_{i∈ℬ} (y_i - p_i)^2       →  L = 1/B Σ_{i=1}^B (y_i - p_i)
 a = 1/|ℬ| Σ_{i=1}^{|ℬ|} x_i           →  a = 1/B Σ_{i=1}^B x_i
 ŷ = argmax_{k∈𝒴} p_k                  →  ŷ = argmax_k p_k
 z_u = W h_u  for all u ∈ 𝒱            →  z_u = W h_u
+r = Σ_{q∈{mse,vel}} λ_q s_q           →  r = Σ_q λ_q s_q
 
 Whoever names a set and says nothing of it numbers its members by the letter. With two sets in a text
 the same letter may mean two things, and nothing is changed.
@@ -25,7 +26,7 @@ def over_members(statement: s.Statement, sketch: Outline) -> s.Statement:
     """A statement with the one set of its text gone; `sketch` is of all that stand with it."""
     if not isinstance(statement, s.Equation):
         return statement
-    statement = _by_count(statement, sketch)
+    statement = _for_all(_by_names(_by_count(statement, sketch), sketch), sketch)
     if not statement.every(s.Comparison):
         return statement
     memberships = [c for c in s.every(sketch.statements, s.Comparison) if _is_membership(c)]
@@ -56,6 +57,54 @@ def over_members(statement: s.Statement, sketch: Outline) -> s.Statement:
     if isinstance(guard, s.Comparison) and _is_membership(guard):
         guard = None
     return replace(statement.rebuild(change, keep=("guard",)), guard=guard)
+
+
+def _for_all(statement: s.Equation, sketch: Outline) -> s.Equation:
+    """`y_i = x_i + b  (1 ≤ i ≤ n)`: for all i that there are, unless another equation is for the others."""
+    left = statement.left
+    match s.inner(statement.guard) if statement.guard is not None else None:
+        case s.Comparison(
+            operands=(s.Number(text="0" | "1"), s.Name() as letter, s.Name() as last),
+            operators=("≤", "≤" | "<"),
+        ) if last.bare and isinstance(left, s.Name) and letter in left.scripts:
+            pass
+        case _:
+            return statement
+    scripts = (i for n in statement.every(s.Name) for i in n.scripts if i != letter)
+    stepped = any(letter in script.every(s.Name) for script in scripts)  # `s_i = s_{i-1} + x_i`
+    computed = any(last in s.values(side) for side in statement.sides)
+    equations = (st for st in sketch.statements if isinstance(st, s.Equation))
+    heads = [s.head(st.left) for st in equations if st.span != statement.span]
+    others = any(isinstance(head, s.Name) and head.stem == left.stem for head in heads)
+    if stepped or computed or others:
+        return statement
+    return replace(statement, guard=None)
+
+
+def _by_names(statement: s.Equation, sketch: Outline) -> s.Equation:
+    """`Σ_{q ∈ {mse, vel}} λ_q S_q`: words that only tell apart what is added up, of which there are some."""
+
+    def change(node: s.Expression) -> s.Expression:
+        match node:
+            case s.Reduction(under=(s.Comparison(operators=("∈",)) as under,), upper=None):
+                letter, members = under.operands
+                if is_lone(letter) and _are_words(members, sketch):
+                    return replace(node, under=(letter,), body=change(node.body))
+        return node.rebuild(change)
+
+    return statement.rebuild(change) if statement.every(s.SetLiteral) else statement
+
+
+def _are_words(members: s.Expression, sketch: Outline) -> bool:
+    """Whether a set holds words that stand nowhere but in sets."""
+    words = members.items if isinstance(members, s.SetLiteral) else ()
+    sets = s.every(sketch.statements, s.SetLiteral)
+    held = [n for found in sets for n in found.items if isinstance(n, s.Name)]
+    names = list(s.every(sketch.statements, s.Name))
+    return bool(words) and all(
+        isinstance(n, s.Name) and n.bare and len(n.base) > 1 and names.count(n) == held.count(n)
+        for n in words
+    )
 
 
 def _by_count(statement: s.Equation, sketch: Outline) -> s.Equation:

@@ -25,6 +25,7 @@ from indicial.notation.syntax import (
     head,
 )
 from indicial.notation.vocabulary import SEEN
+from indicial.program.ir import Tensor
 from indicial.program.names.letters import (
     COUNTING,
     LAST,
@@ -32,6 +33,7 @@ from indicial.program.names.letters import (
     is_lone,
     live_letters,
 )
+from indicial.program.names.naming import Naming
 from indicial.program.names.numbering import NAMED_BY_LETTERS, doubted
 from indicial.program.names.sorting import says_what
 from indicial.program.program import Program
@@ -199,9 +201,10 @@ def _first(
             doubts = _too_small(program, beside, part.prose())
         if program is not None and not doubts:
             break
-        alone = part.holding(part.statements)
-        if len(alone.borrowed) < len(part.borrowed):
-            part = alone  # what came before may be about something else
+        # What came before may be about something else.
+        rests = (part.holding(part.statements, draws=draws) for draws in (True, False))
+        if fewer := next((r for r in rests if len(r.borrowed) < len(part.borrowed)), None):
+            part = fewer
             continue
         if patience < 0:
             part = part.holding([*part.statements, *apart])
@@ -249,12 +252,25 @@ def _attempt(part: Part, make: Make) -> tuple[Program | None, list[tuple[str, li
         every, bound = sketch.statements, sketch.naming.bound
         reasons = [(doubted(st, every, bound, tensors), st) for st in prose]
         doubts += [(reason, [st]) for reason, st in reasons if reason]
+        wholes = [(_looked_up(st, sketch.naming, tensors), st) for st in prose]
+        doubts += [(f"{key} is an index here, and a vector", [st]) for key, st in wholes if key]
         return program, doubts
     except Exception:
         # Whatever an author writes, the other displays of the document are read.
         if not prose:
             raise
         return None, [("it is not understood", list(prose))]
+
+
+def _looked_up(statement: Statement, naming: Naming, tensors: Mapping[str, Tensor]) -> str:
+    """The x of `y_{t,x_{t+1}}`, if it is a vector for each t: its elements are no tokens."""
+    scripts = (i for n in statement.every(Name) for i in n.sub)
+    for name in (n for i in scripts for n in i.every(Name) if n.sub):
+        read = naming.read(name)
+        found = tensors.get(read.key)
+        if found is not None and read.items and len(found.axes) > len(read.items):
+            return read.key
+    return ""
 
 
 def _without_lost_displays(parts: list[Part], foreign_statements: set[Statement]) -> list[Part]:

@@ -2,6 +2,7 @@ r"""A document's displays, with what all of it shows of their signs.
 
     b = \theta(a)           θ(…) is a function that is only named, and no factor (`applied.py`)
     F = Z P Z' + H          Z' is Z^⊤
+    s = u_o^t v_c           u_o^t is u_o^⊤
     p = A q \Rightarrow q = A^{-1} p       two equations
 
 Brackets, primes and arrows are used in one way throughout a text, so all of its prose decides what they mean.
@@ -18,7 +19,7 @@ from indicial.notation.faults import Skipped
 from indicial.notation.syntax import Equation, Expression, Group, Name, Statement
 from indicial.program.names.applied import marked
 from indicial.program.names.letters import is_lone
-from indicial.program.vectors.regular import primed
+from indicial.program.vectors.regular import primed, raised
 
 if TYPE_CHECKING:
     from indicial.program.prose.sections import Block
@@ -32,7 +33,7 @@ def as_used(blocks: Iterable[Block]) -> list[Block]:
     """The displays of a document as its author uses brackets, primes and arrows."""
     blocks = [_with_clauses(block) if block.skipped else block for block in blocks]
     prose = [st for block in blocks if not block.strict for st in block.statements]
-    meant = primed(marked(_scored(prose)))
+    meant = raised(primed(marked(_scored(prose))))
     if meant is prose:
         return blocks
     rows = iter(meant)

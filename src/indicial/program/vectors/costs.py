@@ -29,6 +29,7 @@ WRITTEN: dict[str, tuple[float, float, float, float]] = {
     "bold Δ": (6, 0, 0, 1),  # errors, as a δ
     "bold capital": (7, 4.5, 4.5, 0),
     "numbered bold capital": (7, 1.5, 1.5, 0),  # `\mathbf X_i`
+    "capital with an arrow": (7, 0, 0, 2.5),  # `\vec X`; in a text of arrows `\vec W x` is a matrix
     "bold": (6, 0, 0, NEVER),
     "bold with two indices": (1.5, 0, 0, NEVER),  # `Σ_j \mathbf w_{kj}`
     "word": (0.8, 1.3, 1.6, 1.5),  # `head_i`

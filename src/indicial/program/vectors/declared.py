@@ -43,6 +43,8 @@ class Declared:
         self.kinds, self.dimensions, self.written = kinds, dimensions, statements
         self.ranks: dict[str, int] = {}
         """How many indices of a name its declaration leaves out."""
+        self.numbered: set[str] = set()
+        """Names whose numbered ones are declared: beside `x_i ∈ ℝ^d` an x_i is no element of `x ∈ ℝ^d`."""
         declarations = [st for st in statements if isinstance(st, s.Declaration)]
         for statement in sorted(declarations, key=lambda st: st.keyword == TOLD):
             for item in statement.items:
@@ -90,12 +92,17 @@ class Declared:
         if costs is None:
             self.kinds.higher.add(leaf.key)
             return
+        written = len(leaf.use.reference.items)
+        if not found and written and self._is_whole(leaf.key):
+            self.kinds.total[leaf.key] = written  # `θ_1, …, θ_n ∈ ℝ` beside `X θ`: its elements
+            return
         self.kinds.declared[leaf.key] = costs
         for key in self._accented(leaf):  # `\\bar B` beside `B ∈ ℝ^{N×1}`
             doubtful = dict.fromkeys((NUMBER, COLUMN, ROW, MATRIX), 6.0)
             self.kinds.declared.setdefault(key, doubtful | costs)
         rank = sum(next(iter(costs)))
-        written = len(leaf.use.reference.items)
+        if written and rank:
+            self.numbered.add(leaf.key)
         if rank and not written and self._has_elements(leaf, rank):
             self.kinds.total[leaf.key] = rank
         elif (
@@ -153,10 +160,12 @@ class Declared:
         return {key for key, base in bare.items() if replace(base, accents=own) == leaf.base}
 
     def _has_elements(self, leaf: Leaf, rank: int) -> bool:
-        """Whether the name is also written with all its indices.
+        """Whether the name is also written with all its indices, and nothing says that these are vectors.
 
         One index of a vector counts only if it is plain and no step of time: `\\mathbf x_t` is a column.
         """
+        if leaf.key in self.numbered:
+            return False
         uses = [(u.base, u.use.reference.items) for u in self._names if u.key == leaf.key]
         scripted = [(base, items) for base, items in uses if items]
         return bool(scripted) and all(
@@ -165,6 +174,10 @@ class Declared:
             and (rank > 1 or not any(n.base in self.kinds.steps for n in s.every(items, s.Name)))
             for base, items in scripted
         )
+
+    def _is_whole(self, key: str) -> bool:
+        """Whether a name stands somewhere without any index."""
+        return any(u.key == key and not u.use.reference.items for u in self._names)
 
     def _most(self, leaf: Leaf) -> int:
         """How many indices a name has where it has most."""

@@ -118,6 +118,12 @@ class Dimensions:
         # The declared one stays the root's first letter.
         self._parent[b] = a
 
+    def is_read(self, size: int, keys: set[str]) -> bool:
+        """Whether an index of this size stands anywhere, or one of these names has it."""
+        root = self.root(size)
+        held = [n for (key, _), n in self._places.items() if key in keys]
+        return root in map(self.root, (*self._issued, *held))
+
     # ------------------------------------------------------------------ indices
 
     def new(self, summed: bool = True, pinned: s.Expression | None = None) -> int:

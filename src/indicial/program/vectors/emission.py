@@ -8,6 +8,7 @@ Every expression has at most two open ends; whoever asks for it says which indic
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
@@ -258,7 +259,17 @@ class Emission:
         """The d of `Σ_{i=1}^d x_i` beside `x ∈ ℝ^d`: the letter of that size."""
         if not isinstance(upper, s.Name) or name_key(upper) not in self.dimensions.sizes:
             return upper
+        if not self._counts_something(name_key(upper)):
+            return upper
         return self.dimensions.letter(self.dimensions.sizes[name_key(upper)], upper.span)
+
+    def _counts_something(self, size: str) -> bool:
+        """Whether a size is one of an index that is read: of what only a sentence declares it is a number."""
+        return self.dimensions.is_read(self.dimensions.sizes[size], self._keys)
+
+    @cached_property
+    def _keys(self) -> set[str]:
+        return {leaf.key for leaf, _ in self.kinds.leaves(*self.kinds.statements)}
 
     def _reduction(self, node: s.Reduction, ends: Open) -> s.Expression:
         body = node.body
@@ -533,7 +544,8 @@ class Emission:
             node = replace(call, arguments=tuple(self._part(a) for a in call.arguments))
         letters = [e for e in ends if e is not None]
         power = leaf.use.reference.power
-        if not letters and leaf.key in self.dimensions.sizes and power is None:
+        is_size = leaf.key in self.dimensions.sizes and self._counts_something(leaf.key)
+        if not letters and is_size and power is None:
             return self.dimensions.letter(self.dimensions.sizes[leaf.key], node.span)
         if letters and self.is_identity(node):
             return self._identity(letters, node.span)

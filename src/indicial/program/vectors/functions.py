@@ -14,7 +14,14 @@ from dataclasses import dataclass, replace
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
-from indicial.program.names.letters import index_name, is_capital, is_letter, is_lone, is_step
+from indicial.program.names.letters import (
+    PARAMETERS,
+    index_name,
+    is_capital,
+    is_letter,
+    is_lone,
+    is_step,
+)
 from indicial.program.names.sorting import outline
 from indicial.program.names.uses import BUILT_IN, parameter_used
 from indicial.program.vectors.leaves import MATRIX_FUNCTIONS
@@ -184,7 +191,7 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
         if same and values and len(written) == len(left.arguments):
             for call, scripts in named.items():
                 name = _as_written(left.function)
-                new[call] = replace(name, sub=(*name.sub, *scripts))
+                new[call] = replace(name, sub=(*_labels(name, _sides(statement)), *scripts))
 
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Call) and node in new:
@@ -192,6 +199,17 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements] if new else statements
+
+
+def _labels(function: s.Name, right: Sequence[s.Expression]) -> tuple[s.Expression, ...]:
+    """The q of `μ_q(x_t, y) = …`, which stands nowhere on the right, as a part of the name `μ_{q,t}`."""
+    there = set(s.every(right, s.Name))
+    return tuple(
+        replace(i, font="roman")
+        if isinstance(i, s.Name) and is_lone(i) and (i not in there or i.base in PARAMETERS)
+        else i
+        for i in function.sub
+    )
 
 
 def _sides(statement: s.Statement) -> tuple[s.Expression, ...]:

@@ -65,6 +65,8 @@ class Seen:
     first: s.Expression
     keys: set[str] = field(default_factory=set)
     bold: bool = False
+    arrow: bool = False
+    """It has an arrow above it, which does not say which way a cell runs: a vector, even if it is a capital."""
     product: bool = False
     """It stands beside another name in a product."""
     letters: bool = False
@@ -96,7 +98,7 @@ class Seen:
     """It stands right behind a capital: the β of `X β`, and not the λ of `λ X`."""
     contracted: bool = False
     """A written Σ runs over one of its places and one of another name's: the w and the x of `Σ_j w_{kj} x_j`
-    and of `Σ_i c_i x_{j+i}` are elements."""
+    and of `Σ_i c_i x_{j+i}` are elements, what a matrix P meets in `Σ_j P_{kj} x_j`, the y of `Σ_i y_i log p_i`."""
     biases: bool = False
     """It is added to what a weight multiplies: the b of `W x + b`, in whatever type it is set."""
 
@@ -128,6 +130,9 @@ class Kinds(Leaves):
         self.sizes -= _matrices_by_use(statements)
         bold = [n for n in s.every(statements, s.Name) if n.font == "bold"]
         self.in_bold = bool(bold)
+        names = s.every(statements, s.Name)
+        self.directed = any("cev" in n.accents for n in names)
+        """Arrows say which way a cell runs, and not what a vector is."""
         self.steps = set(_steps(statements))
         self.whole = {n.stem for n in bold if not n.sub}
         """The letters that stand in bold type without anything below them."""
@@ -233,9 +238,15 @@ class Kinds(Leaves):
                 for leaf in reads
             ]
             there = [(leaf, some) for leaf, some in places if any(bound & p for p in some)]
-            weights = any(len(some) > 1 and leaf.letter in "Ww" for leaf, some in there)
+            weights = any(
+                len(some) > 1 and (leaf.letter in "Ww" or self.total.get(leaf.key) == len(some))
+                for leaf, some in there
+            )
             slides = any(len(place) > 1 and bound & place for _, some in there for place in some)
-            for leaf, _ in there if len(there) > 1 and (weights or slides) else ():
+            logs = (c for f in factors for c in f.every(s.Call) if c.word in ("log", "ln"))
+            entropy = any(bound & {n.base for n in log.every(s.Name)} for log in logs)
+            several = len(there) > 1 and (weights or slides)
+            for leaf, _ in there if several or entropy else ():
                 if (seen := self.seen.get(self.variable(leaf))) is not None:
                     seen.contracted = True
 
@@ -291,7 +302,9 @@ class Kinds(Leaves):
         seen.keys.add(leaf.key)
         if self.told.get(leaf.key):
             seen.told.add(self.told[leaf.key])
-        seen.bold = seen.bold or base.font in ("bold", "sans") or bool(_ARROWS & {*base.accents})
+        arrow = bool(_ARROWS & {*base.accents})
+        seen.bold = seen.bold or base.font in ("bold", "sans") or arrow
+        seen.arrow = seen.arrow or (arrow and not self.directed)
         items = leaf.use.reference.items
         seen.most = max(seen.most, len(items))
         power = leaf.use.reference.power
@@ -390,6 +403,8 @@ class Kinds(Leaves):
     def _bold(self, variable: str, seen: Seen) -> str:
         layers = bool(seen.positions & {"l", "ℓ"})
         apart = seen.steps or layers or seen.transposed  # the m of `\\mathbf K_m^{(l)⊤}` is a head
+        if seen.arrow and seen.capital and seen.letter not in WEIGHTS and seen.most < 2:
+            return "capital with an arrow"
         if seen.capital and seen.most > 1 and not apart:
             return "bold capital with two indices"
         if variable.startswith("bold part"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
@@ -17,6 +18,7 @@ from indicial.notation.vocabulary import SPACE
 from indicial.program.messages import Messages
 from indicial.program.names.letters import (
     OFTEN_VECTORS,
+    PARAMETERS,
     index_name,
     is_capital,
     is_letter,
@@ -169,6 +171,28 @@ def primed(statements: list[s.Statement]) -> list[s.Statement]:
     return [changed(statement, change) for statement in statements]
 
 
+def raised(statements: list[s.Statement]) -> list[s.Statement]:
+    """`u_o^t v_c`, `U^t δ`: a ⊤, for an author whose t stands only above what is multiplied by what follows it."""
+    small, top = s.Name("t"), s.Name("T")
+    every = list(s.every(statements, s.Name))
+    marked = [n for n in every if n.sup == (small,) and not n.sup[0].every(s.Group)]
+    if not marked or every.count(small) > len(marked) or top in every:
+        return statements
+    products = list(s.every(statements, s.Product))
+    turned = s.ids(f for p in products for f in p.factors[:-1])
+    behind = s.ids(b for p in products for a, b in pairwise(p.factors) if a in marked)
+    letters = all(is_letter(n.base) and (n.sub or is_capital(n.base)) for n in marked)
+    if not letters or not all(id(n) in turned and id(n) not in behind for n in marked):
+        return statements
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name) and node.sup == (small,):
+            return replace(node, sup=(replace(top, span=node.sup[0].span),))
+        return rebuilt(node, change)
+
+    return [changed(statement, change) for statement in statements]
+
+
 def _squares(product: s.Product) -> bool:
     """`X'X`, `A P A'`: a name with a prime and without, and a matrix among the two and what is between."""
     names = [f for f in product.factors if isinstance(f, s.Name)]
@@ -272,6 +296,11 @@ def side_by_side(items: Sequence[s.Expression], indices: Collection[str]) -> boo
     )
 
 
+def _is_label(script: s.Expression) -> bool:
+    """The θ of `h_θ`, whose parameters it has."""
+    return isinstance(script, s.Name) and (script.font == "roman" or script.base in PARAMETERS)
+
+
 def index_letters(statements: list[s.Statement]) -> set[str]:
     """The letters that are indices for sure: in brackets, below a Σ, in scripts on a left side."""
     found: set[str] = set()
@@ -283,7 +312,7 @@ def index_letters(statements: list[s.Statement]) -> set[str]:
             elif isinstance(node, s.Reduction):
                 places += node.under
         if isinstance(statement.left, s.Name):
-            places += statement.left.sub
+            places += (i for i in statement.left.sub if not _is_label(i))
         names = s.every(places, s.Name)
         found |= {name_key(n) for n in names if index_name(n) is not None}
     return found

@@ -19,6 +19,7 @@ from itertools import pairwise
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.notation.source import Span
+from indicial.notation.vocabulary import SPACE, TOLD
 from indicial.program.names.letters import (
     MATRICES,
     index_name,
@@ -28,6 +29,7 @@ from indicial.program.names.letters import (
     live_letters,
 )
 from indicial.program.names.uses import PROBABILITY
+from indicial.program.vectors.costs import SAID
 from indicial.program.vectors.kinds import is_greek
 from indicial.program.vectors.leaves import in_scripts
 from indicial.program.vectors.regular import (
@@ -233,11 +235,13 @@ def bold_alike(statements: list[s.Statement]) -> list[s.Statement]:
 def told_apart(statements: list[s.Statement]) -> list[s.Statement]:
     """`\\mathbf y` beside `y`, neither with an index: two names, the bold one written `𝐲`.
 
-    Beside `y_i` it is one name: that is an element of it.
+    Beside `y_i` it is one name: that is an element of it. So it is beside `y ∈ ℝ^d`.
     """
     bold: set[s.Name] = set()
     plain: set[s.Name] = set()
     for statement in statements:
+        if _says_whole(statement):
+            continue
         scripts = in_scripts(statement)
         for node in statement.every(s.Name):
             if len(node.base) == 1 and id(node) not in scripts:
@@ -268,6 +272,16 @@ def told_apart(statements: list[s.Statement]) -> list[s.Statement]:
         return changed(statement, change)
 
     return [all_of(statement) for statement in statements]
+
+
+def _says_whole(statement: s.Statement) -> bool:
+    """`x_t ∈ ℝ^d`, "the state $h_t$": in whatever type, it is about what is set bold in the equations."""
+    if not isinstance(statement, s.Declaration) or statement.keyword not in (SPACE, TOLD):
+        return False
+    domain = statement.domain
+    return isinstance(domain, s.Name) and (
+        bool(domain.sup) if domain.base not in SAID else domain.base != "number"
+    )
 
 
 def _written_out(statements: list[s.Statement]) -> set[s.Name]:
@@ -311,12 +325,18 @@ def _starred(node: s.Product) -> s.Expression:
 
 def starred(one: s.Expression, two: s.Expression) -> bool:
     """Whether a star stands between two factors."""
-    between = one.span.between(two.span) or ""
-    if any(sign in between for sign in ("*", "∗", "\\ast", "\\star")):
+    if asterisk(one, two):
         return True
+    between = one.span.between(two.span) or ""
     # `f_t × c_{t-1}`, but not `W × x_t` and `Q × K^⊤`.
     crossed = "×" in between or "\\times" in between
     return crossed and _steps(one) and not isinstance(two, s.Transpose | s.Number)
+
+
+def asterisk(one: s.Expression, two: s.Expression) -> bool:
+    """The star of `W * x`, and no cross."""
+    between = one.span.between(two.span) or ""
+    return any(sign in between for sign in ("*", "∗", "\\ast", "\\star"))
 
 
 RATES = frozenset("ληατρκ")

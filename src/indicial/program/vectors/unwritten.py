@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from indicial.notation import syntax as s
 from indicial.notation.literals import numbers
 from indicial.notation.printers import unicode
-from indicial.program.names.letters import WORDS, index_name, is_capital, is_letter
+from indicial.program.names.letters import WORDS, index_name, is_capital, is_letter, is_lone
 from indicial.program.vectors.above import bracketed
 from indicial.program.vectors.leaves import elementwise, is_element
 from indicial.program.vectors.regular import COUNTED, changed, rebuilt
@@ -209,6 +209,9 @@ def summed(equation: s.Statement, prose: bool = False) -> s.Statement:
     if not isinstance(equation, s.Equation):
         return equation
     left = {letter for name in equation.sides[0].every(s.Name) for letter in _letters(name)}
+    # What a case asks about is one value: the a of `x_i if a = j`.
+    asked = (c for cases in equation.every(s.Cases) for _, c in cases.branches if c is not None)
+    left |= {name.base for condition in asked for name in condition.every(s.Name) if is_lone(name)}
     bare = prose and any(not r.under and r.operator in RUNNING for r in equation.every(s.Reduction))
 
     def change(node: s.Expression, bound: frozenset[str]) -> s.Expression:
