@@ -10,7 +10,7 @@ e_t = E[x_t]             a table with a column for every token
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -20,7 +20,7 @@ from indicial.program.names.letters import is_lone
 from indicial.program.vectors.costs import SAID
 from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.kinds import ONE, Kinds, allowed, sizes
-from indicial.program.vectors.leaves import Leaf
+from indicial.program.vectors.leaves import Leaf, in_vector_places
 from indicial.program.vectors.matrices import draws_with_identity
 from indicial.program.vectors.shapes import COLUMN, MATRIX, NUMBER, ROW
 from indicial.program.vectors.unwritten import depth
@@ -43,8 +43,9 @@ class Declared:
         self.kinds, self.dimensions, self.written = kinds, dimensions, statements
         self.ranks: dict[str, int] = {}
         """How many indices of a name its declaration leaves out."""
-        self.numbered: set[str] = set()
-        """Names whose numbered ones are declared: beside `x_i ∈ ℝ^d` an x_i is no element of `x ∈ ℝ^d`."""
+        self.numbered = set(self._turned())
+        """Names whose numbered ones are declared, or transposed: beside `x_i ∈ ℝ^d`, and in `x_i^⊤ y`, an x_i is no
+        element of `x ∈ ℝ^d`."""
         declarations = [st for st in statements if isinstance(st, s.Declaration)]
         for statement in sorted(declarations, key=lambda st: st.keyword == TOLD):
             for item in statement.items:
@@ -174,6 +175,14 @@ class Declared:
             and (rank > 1 or not any(n.base in self.kinds.steps for n in s.every(items, s.Name)))
             for base, items in scripted
         )
+
+    def _turned(self) -> Iterator[str]:
+        """The names with an index that stand where a vector does."""
+        for statement in self.written:
+            for body in in_vector_places(statement):
+                leaf = self.kinds.leaf(body) if isinstance(body, s.Name) else None
+                if leaf is not None and leaf.use.reference.items:
+                    yield leaf.key
 
     def _is_whole(self, key: str) -> bool:
         """Whether a name stands somewhere without any index."""

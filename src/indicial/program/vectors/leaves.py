@@ -268,14 +268,14 @@ def _elements(outline: Outline, statements: Sequence[s.Statement]) -> set[str]:
             (vectors if node.font == "bold" or stepped else found).add(use.reference.key)
             if node.base.isupper():
                 vectors.add(use.reference.key)
-        for body in _in_vector_places(statement):
+        for body in in_vector_places(statement):
             use = outline.use(body) if isinstance(body, s.Name) and body.sub else None
             if use is not None:
                 vectors.add(use.reference.key)
     return found - vectors
 
 
-def _in_vector_places(statement: s.Statement) -> Iterator[s.Expression]:
+def in_vector_places(statement: s.Statement) -> Iterator[s.Expression]:
     """What is transposed, in a norm, or behind something transposed: the x_i of `w^⊤ x_i`."""
     for node in statement.walk():
         if isinstance(node, s.Transpose | s.Norm):
