@@ -337,6 +337,10 @@ def test_a_condition_is_named_and_looked_for_in_the_text(check: Any) -> None:
         (r"$$\frac{\partial L}{\partial z} = p - y$$", "nothing here says what L is"),
         (r"$$\frac{\partial (a^\top x)}{\partial x} = c$$", "a, c stand on one side only"),
         (r"$$\mathbb{E}[x + y] = \mathbb{E}[x] + \mathbb{E}[y] = 0$$", "it holds an expectation"),
+        (
+            r"$$g_w = \sum_{o=1}^W e_o \delta_{ow} v_c = e_w v_c$$",
+            "a letter that names one element may be any of those that are numbered",
+        ),
     ],
 )
 def test_a_step_that_is_not_tried_is_listed_with_its_reason(

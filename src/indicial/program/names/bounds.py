@@ -25,6 +25,7 @@ def family_bounds(outline: Outline, statements: Iterable[s.Statement]) -> Bounds
     """Where a family's range begins and ends: (1, 0) is 1..T, (0, -1) is 0..T-1, (0, 0) is 0..T."""
     explicit: Bounds = {}
     listed: Bounds = {}
+    statements = list(statements)
     for statement in statements:
         for node in statement.every(s.Reduction, s.Fraction, s.Call, s.TupleLiteral, s.SetLiteral):
             if isinstance(node, s.Reduction) and node.upper is not None:
@@ -48,7 +49,15 @@ def family_bounds(outline: Outline, statements: Iterable[s.Statement]) -> Bounds
             for item in statement.items:
                 if isinstance(value, s.Interval):
                     _explicit(item, value.lower, value.upper, explicit)
-    return {**_from_one(outline), **listed, **explicit}
+    known = {**_from_one(outline), **listed, **explicit}
+    for node in s.every(statements, s.Comparison):  # `Σ_{o=1}^W δ_{ow} v_o`: w is one of 1, …, W
+        ends = [index_name(operand) for operand in node.operands]
+        if node.operators == ("=",) and None not in ends:
+            one, other = (family(name) for name in ends if name is not None)
+            for new, old in ((one, other), (other, one)):
+                if old in known:
+                    known.setdefault(new, known[old])
+    return known
 
 
 def _from_one(outline: Outline) -> Bounds:
