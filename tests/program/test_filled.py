@@ -116,3 +116,23 @@ def test_elements_that_only_words_name_are_outside(tmp_path: Path) -> None:
     assert [s.reason for s in program.skipped] == [
         "it is about one element, “dobj”, that nothing here numbers"
     ]
+
+
+GATED = r"""\begin{align} f_t &= \sigma(W_f x_t + U_f h_{t-1}) \\
+h_t &= f_t \odot \sigma_h(W x_t + U h_{t-1}) \end{align}"""
+
+
+def test_a_labelled_activation_is_filled_by_itself() -> None:
+    """σ_h is none of σ, which has another gate."""
+    filled = load(GATED, fills={"σ_h": "tanh"})
+    written = load(GATED.replace(r"\sigma_h", r"\tanh"))
+    assert not filled.holes and filled.code == written.code
+    said = load(GATED.replace(r"\end{align}", r"\\ \sigma_h &= \tanh \end{align}"))
+    assert not said.holes
+    with pytest.raises(IndicialError, match="σ_h is a function of each element, and gru is none"):
+        load(GATED, fills={"σ_h": "gru"})
+
+
+def test_what_to_fill_fits_the_hole() -> None:
+    with pytest.raises(IndicialError, match="`σ_h = tanh` in the text"):
+        load(GATED).compile()

@@ -77,3 +77,24 @@ def test_a_hint_that_does_not_help_is_not_shown() -> None:
     program = load("input x[i]\ny[i] = W[i,J] q[J,k] x[i]\nq[j,k,i] = x[i]")
     hints = [m.hint for m in program.mistakes if m.code == "index-count"]
     assert all("write" not in hint for hint in hints)
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "hint"),
+    [
+        (
+            "input x[t,j]\ny[t] = ‖g[J] x[t,J]‖",
+            "a norm takes a vector, but gets a number",
+            "write ⊙",
+        ),
+        (
+            "input x[t,j]\ny[t,j] = layernorm(x[t,J] + g[J] x[t,J])[j]",
+            "this term sums over J",
+            "write ⊙",
+        ),
+        ("input x[t,j]\ny[t,j] = layernorm(g[J] x[t,J])[j]", "but gets a number", "write ⊙"),
+    ],
+)
+def test_what_a_product_sums_where_a_vector_is_meant(text: str, said: str, hint: str) -> None:
+    (found,) = load(text).mistakes
+    assert said in found.text and hint in found.hint

@@ -2256,3 +2256,11 @@ def test_parts_of_a_matrix_that_are_named_are_no_mistake(tmp_path: Path) -> None
         r"A = \mathbf{q} \mathbf{k}^\top",
     )
     assert not any(one.mistakes for one in found)
+
+
+def test_what_a_row_defines_that_is_not_read_is_no_input_of_the_others(tmp_path: Path) -> None:
+    (found,) = readings(
+        tmp_path,
+        r"\begin{aligned} M_t &= M_{t-1} B + u_t \otimes r_t \\ y_t &= M_t q_t \end{aligned}",
+    )
+    assert not found.computed and not found.mistakes

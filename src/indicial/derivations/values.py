@@ -228,7 +228,9 @@ class Evaluation:
         elif key == "δ" and len(reference.items) == 2 and key not in self.scope.rules:
             first, second = (self.integer(i, env) for i in reference.items)
             if (first >= LABELS) != (second >= LABELS):
-                raise Unread("a letter that names one element may be any of those that are numbered")
+                raise Unread(
+                    "a letter that names one element may be any of those that are numbered"
+                )
             value = float(first == second)
         else:
             value = self.named(key, tuple(self.integer(i, env) for i in reference.items))

@@ -28,7 +28,14 @@ from indicial.program.messages import IndicialError, Message, Messages, in_order
 from indicial.program.names.cells import Resolver
 from indicial.program.names.complex import real
 from indicial.program.names.covariances import independent
-from indicial.program.names.fills import Networks, fill, named, overridden, with_constants
+from indicial.program.names.fills import (
+    Networks,
+    fill,
+    filling,
+    named,
+    overridden,
+    with_constants,
+)
 from indicial.program.names.inverses import regular
 from indicial.program.names.letters import capital
 from indicial.program.names.loops import unroll
@@ -407,8 +414,8 @@ class Program:
         if self.holes:
             hole = self.holes[0]
             raise IndicialError(
-                f"{hole} is only named; say what it is: `{hole} = gru` in the text, or "
-                f'load(…, fills={{"{hole}": "gru"}})'
+                f"{hole} is only named; say what it is: `{hole} = {filling(hole)}` in the text, or "
+                f'load(…, fills={{"{hole}": "{filling(hole)}"}})'
             )
         given = self.sizes({**(sizes or {}), **named})
         return ProgramModule(

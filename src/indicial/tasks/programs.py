@@ -35,6 +35,7 @@ from indicial.notation.syntax import Index, Name
 from indicial.program.ir import Code, Tensor
 from indicial.program.meaning.arrays import BATCH
 from indicial.program.messages import IndicialError
+from indicial.program.names.fills import filling
 from indicial.program.program import Program
 from indicial.program.rewrite import reached
 from indicial.tasks.columns import ColumnTask
@@ -183,7 +184,7 @@ def _task(program: Program) -> str:
         )
     if program.holes:
         hole = program.holes[0]
-        raise IndicialError(f"{hole} is only named; fill it: --set {hole}=gru")
+        raise IndicialError(f"{hole} is only named; fill it: --set {hole}={filling(hole)}")
     found = prediction(code)
     texts = [t for t in token_inputs(code) if len(t.axes) == 1]
     given = [found.token, found.blanked, found.mask] if found is not None else texts[:1]

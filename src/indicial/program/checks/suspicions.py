@@ -208,12 +208,17 @@ def _terms(context: Context, statement: RawStatement, sequence: set[int]) -> Non
                     continue
                 if context.classes.find(variable.size) in sequence:
                     continue
+                letter = shown(name)
+                summed = letter in {shown(i.name) for r in term.every(ir.Reduce) for i in r.indices}
+                what = f"sums over {letter}" if summed else f"is the same for all {letter}"
+                names = " or ".join(dict.fromkeys(r.tensor for r, _ in at))
                 context.messages.warning(
                     "term-index",
-                    f"this term is the same for all {shown(name)}, but every other term depends on it",
-                    *((read.span, f"no {shown(name)} here") for read, _ in at),
-                    *((a.span, f"{shown(name)} here") for a in rest),
-                    hint=f"is {shown(name)} missing in {' or '.join(dict.fromkeys(r.tensor for r, _ in at))}?",
+                    f"this term {what}, but every other term depends on it",
+                    *((read.span, "summed" if summed else f"no {letter} here") for read, _ in at),
+                    *((a.span, f"{letter} here") for a in rest),
+                    hint=f"write ⊙ for the products at each {letter}" if summed
+                    else f"is {letter} missing in {names}?",
                 )  # fmt: skip
 
 

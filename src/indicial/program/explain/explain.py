@@ -129,7 +129,7 @@ def _typed(statement: Statement) -> str:
     if isinstance(statement, Equation) and statement.guard is not None:
         span = span.to(statement.guard.span)
     text = span.text.strip()
-    if isinstance(statement, Declaration) or not text or "\\" in text or "$" in text:
+    if isinstance(statement, Declaration) or not text or set("\\$&") & set(text):
         return print_unicode(statement)
     first, *rest = (line.strip() for line in text.split("\n"))
     return "\n".join([first, *("    " + line for line in rest if line)])

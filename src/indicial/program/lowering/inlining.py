@@ -89,7 +89,8 @@ def inline(
                 f"{function.key} takes {_slices(len(letters))} as {parameter}, "
                 f"but gets {_slices(len(argument.slices))}",
                 (argument.span, _slices(len(argument.slices))), (function.span, "defined here"),
-                hint="a capital in an argument is a slice: x[t,J] is a vector over J",
+                hint="a capital in an argument is a slice: x[t,J] is a vector over J. A product of two sums over it; "
+                "write ⊙ for the products one by one",
             )  # fmt: skip
             return Term(ZERO)
         variables = tuple(v for _, v in argument.slices)

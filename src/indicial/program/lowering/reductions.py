@@ -264,6 +264,12 @@ def norm(lowering: Lowering, node: s.Norm, scope: Scope) -> Term:
     inner = lowering.term(_whole_tensor(lowering, node.body), scope.slicing())
     indices = tuple(opened.variable.index for opened in inner.opens.values())
     if not indices:
+        if summed := _summed_away(node.body):
+            lowering.messages.error(
+                "argument-shape", f"a norm takes a vector, but gets a number: {summed} is summed here",
+                (node.body.span, f"{summed} is summed"),
+                hint="write ⊙ for the products one by one, or abs(…) for the absolute value of the sum",
+            )  # fmt: skip
         return lowering.apply("abs", [inner], node.span)
     order = node.order.text if isinstance(node.order, s.Number) else "2"
     if order in ("1", "∞"):
@@ -273,6 +279,13 @@ def norm(lowering: Lowering, node: s.Norm, scope: Scope) -> Term:
     square = ir.Apply("^", (inner.expression, ir.Constant(2.0)), span=node.span)
     total = ir.Reduce("sum", indices, None, square, span=node.span)
     return Term(ir.Apply("sqrt", (total,), span=node.span))
+
+
+def _summed_away(body: s.Expression) -> str:
+    """The J of `‖g[J] x[t,J]‖`, which the product uses up."""
+    places = (i for node in body.every(s.Index) for i in node.items)
+    capitals = (n.base for n in map(index_name, places) if n is not None and is_capital(n.base))
+    return next(capitals, "")
 
 
 def _whole_tensor(lowering: Lowering, node: s.Expression) -> s.Expression:

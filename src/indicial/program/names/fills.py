@@ -25,7 +25,7 @@ from typing import TypeGuard
 
 from indicial.notation import syntax as s
 from indicial.notation.parse import canonical_name, parse_name, parse_text
-from indicial.notation.printers import unicode
+from indicial.notation.printers import name_key, unicode
 from indicial.program.messages import IndicialError, Messages
 from indicial.program.names.cells import Cell, Filling, Resolver, find_cell
 from indicial.program.names.letters import is_hole
@@ -177,23 +177,28 @@ def _is_call(node: s.Expression, names: Collection[str]) -> TypeGuard[s.Call]:
     return isinstance(node, s.Call) and node.word in names
 
 
+def _sides(statement: s.Statement) -> tuple[s.Expression, ...]:
+    """Both sides of an equation that has no more; else nothing on either."""
+    sides = statement.sides if isinstance(statement, s.Equation) else ()
+    return sides if len(sides) == 2 else (s.Dots(), s.Dots())
+
+
 def _names(statement: s.Statement) -> tuple[s.Name, s.Name] | None:
     """Both sides of `φ = tanh`, `CELL = lstm`: two names without scripts."""
-    if isinstance(statement, s.Equation) and len(statement.sides) == 2:
-        left, right = statement.sides
-        if isinstance(left, s.Name) and isinstance(right, s.Name) and left.bare and right.bare:
-            return left, right
+    left, right = _sides(statement)
+    if isinstance(left, s.Name) and isinstance(right, s.Name) and left.bare and right.bare:
+        return left, right
     return None
 
 
 def _with_functions(statements: list[s.Statement]) -> list[s.Statement]:
-    """`φ = tanh`: every φ(…) is tanh(…)."""
+    """`φ = tanh`, `σ_h = tanh`: every φ(…) and σ_h(…) is tanh(…)."""
     known: dict[s.Expression, s.Name] = {}
-    called = _called(statements)
+    called = {call.function for call in s.every(statements, s.Call)}
     for statement in statements:
-        line = _names(statement)
-        if line and line[1].base in BUILT_IN and line[0].base in called:
-            known[line[0]] = line[1]
+        left, right = _sides(statement)
+        if isinstance(right, s.Name) and right.bare and right.base in BUILT_IN and left in called:
+            known[left] = right
     if not known:
         return statements
 
@@ -217,6 +222,16 @@ def overridden(
     """The statements with the caller's choice of cells: `{"CELL": "lstm"}` is `CELL = lstm`."""
     result = list(statements)
     for spelling, value in fills.items():
+        function = _activation(spelling, result)
+        if function is not None:  # of several, each is one of its own: σ_g beside σ_h
+            if value not in BUILT_IN:
+                raise IndicialError(
+                    f"{spelling} is a function of each element, and {value} is none; "
+                    "fill it with tanh, σ, ReLU or the like"
+                )
+            result = [st for st in result if _sides(st)[0] != function or _calls(st)]
+            result.append(s.Equation((function, s.Name(value)), ("=",)))
+            continue
         key = hole(spelling, result)
         if not key:
             raise no_hole(spelling)
@@ -229,11 +244,31 @@ def overridden(
     return tuple(result)
 
 
+def _activation(spelling: str, statements: Iterable[s.Statement]) -> s.Name | None:
+    """The σ_h of `σ_h(W x_t)`, as it is called; None for a name without a label, and for other functions."""
+    name = parse_name(spelling)
+    called = {name_key(call.function): call.function for call in s.every(statements, s.Call)}
+    function = called.get(name_key(name)) if name is not None else None
+    labelled = function is not None and bool(function.sub) and function.base in "φψσρfg"
+    return function if labelled else None
+
+
+def _calls(statement: s.Statement) -> bool:
+    """Whether it is more than a line such as `σ_h = tanh`."""
+    return not isinstance(_sides(statement)[1], s.Name)
+
+
 def hole(spelling: str, statements: Iterable[s.Statement]) -> str:
     """The function that a spelling means (`h_Φ` is called h), or nothing if none is called so."""
     called, name = _called(statements), parse_name(spelling)
     key = name.base if name is not None and spelling not in called else spelling
     return key if key in called else ""
+
+
+def filling(name: str) -> str:
+    """What a hole may be filled with, for example: CELL with gru, σ_h with tanh."""
+    parsed = parse_name(name)
+    return "gru" if parsed is not None and is_hole(parsed) else "tanh"
 
 
 def no_hole(name: str) -> IndicialError:

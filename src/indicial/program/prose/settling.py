@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from indicial.notation.faults import BESIDE, Skipped
+from indicial.notation.parse import parse_text
 from indicial.notation.source import Span
 from indicial.notation.syntax import (
     Call,
@@ -22,6 +23,7 @@ from indicial.notation.syntax import (
     Name,
     Number,
     Statement,
+    every,
     head,
 )
 from indicial.notation.vocabulary import SEEN
@@ -41,7 +43,7 @@ from indicial.program.prose.conventions import Functions, defined, usual
 from indicial.program.prose.doubts import about, indexed
 from indicial.program.prose.foreign import foreign
 from indicial.program.prose.plainly import TIME, plainly, with_steps
-from indicial.program.prose.sections import Part
+from indicial.program.prose.sections import Block, Part
 
 Make = Callable[[Part], Program]
 
@@ -288,7 +290,7 @@ def _without_lost_displays(parts: list[Part], foreign_statements: set[Statement]
         # Rows in brackets say what they mean by themselves, and their slips are certain.
         beside = (beside and not all(map(indexed, rows))) or _of_slopes(rows)
         drawn = all(isinstance(st, Equation) and st.draws for st in rows)
-        if rows and (again or beside or (block.skipped and drawn)):
+        if rows and (again or beside or (block.skipped and (drawn or _reads_skipped(block, rows)))):
             lost[at] = None
     if not lost:
         return parts
@@ -302,6 +304,18 @@ def _without_lost_displays(parts: list[Part], foreign_statements: set[Statement]
         if id(st) not in held and st.span not in told
     ]  # rows that repeat others
     return kept
+
+
+def _reads_skipped(block: Block, rows: list[Statement]) -> bool:
+    """`H_t = H_{t-1} + i_t ⊗ f_t`, `y_t = H_t o_t`: without the first, H would be an input of the second."""
+    lefts = (skipped.span.text.partition("=") for skipped in block.skipped)
+    texts = [f"{left.replace('&', ' ')} = 0" for left, sign, _ in lefts if sign]
+    heads = [
+        head(st.left) for text in texts for st in parse_text(text, latex=True).statements if st.left
+    ]
+    defined = {h.stem for h in heads if isinstance(h, Name)}
+    read = (n for st in rows if isinstance(st, Equation) for n in every(st.sides[1:], Name))
+    return any(n.stem in defined for n in read)
 
 
 def _of_slopes(rows: list[Statement]) -> bool:
