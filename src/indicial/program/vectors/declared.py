@@ -10,7 +10,7 @@ e_t = E[x_t]             a table with a column for every token
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -43,9 +43,8 @@ class Declared:
         self.kinds, self.dimensions, self.written = kinds, dimensions, statements
         self.ranks: dict[str, int] = {}
         """How many indices of a name its declaration leaves out."""
-        self.numbered = set(self._turned())
-        """Names whose numbered ones are declared, or transposed: beside `x_i ∈ ℝ^d`, and in `x_i^⊤ y`, an x_i is no
-        element of `x ∈ ℝ^d`."""
+        self.numbered: set[str] = set()
+        """Names whose numbered ones are declared: beside `x_i ∈ ℝ^d` an x_i is no element of `x ∈ ℝ^d`."""
         declarations = [st for st in statements if isinstance(st, s.Declaration)]
         for statement in sorted(declarations, key=lambda st: st.keyword == TOLD):
             for item in statement.items:
@@ -165,7 +164,7 @@ class Declared:
 
         One index of a vector counts only if it is plain and no step of time: `\\mathbf x_t` is a column.
         """
-        if leaf.key in self.numbered:
+        if leaf.key in self.numbered or (rank == 1 and leaf.key in self._turned):
             return False
         uses = [(u.base, u.use.reference.items) for u in self._names if u.key == leaf.key]
         scripted = [(base, items) for base, items in uses if items]
@@ -176,13 +175,12 @@ class Declared:
             for base, items in scripted
         )
 
-    def _turned(self) -> Iterator[str]:
-        """The names with an index that stand where a vector does."""
-        for statement in self.written:
-            for body in in_vector_places(statement):
-                leaf = self.kinds.leaf(body) if isinstance(body, s.Name) else None
-                if leaf is not None and leaf.use.reference.items:
-                    yield leaf.key
+    @cached_property
+    def _turned(self) -> set[str]:
+        """The names with an index that stand where a vector does: the w of `w_i^⊤ v`."""
+        places = (body for statement in self.written for body in in_vector_places(statement))
+        leaves = (self.kinds.leaf(body) for body in places if isinstance(body, s.Name))
+        return {leaf.key for leaf in leaves if leaf is not None and leaf.use.reference.items}
 
     def _is_whole(self, key: str) -> bool:
         """Whether a name stands somewhere without any index."""
