@@ -70,7 +70,8 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
         return "it is about continuous time"
     if not {"∂", "∇"}.isdisjoint(bases):
         return ""  # it speaks about the others, which are read without it
-    labels = in_scripts(statement) - _exponents(nodes)
+    raised = [script for n in names if n.base == "e" and not n.sub for script in n.sup]
+    labels = in_scripts(statement) - s.ids(raised)  # above Euler's number stands a value
     for node in nodes:
         if id(node) not in labels and (reason := notion(node, outline)):
             return reason
@@ -89,7 +90,7 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
     drawn = "~" in statement.relations
     turned = [n.body for n in statement.every(s.Transpose)]
     turned += [n.base for n in statement.every(s.Power) if n.exponent == TOP]
-    for side in statement.sides:
+    for side in (*statement.sides, *raised):
         for use in uses(outline, side):
             if reason := _probable(use, outline) if not drawn else "":
                 return reason
@@ -319,12 +320,6 @@ def _numbering(outline: Outline) -> set[s.Expression]:
     return stepped.union(s.every(places, s.Name))
 
 
-def _exponents(nodes: Iterable[s.Node]) -> set[int]:
-    """What stands above Euler's number: no label, but a value."""
-    names = (n for n in nodes if isinstance(n, s.Name) and n.base == "e" and not n.sub)
-    return s.ids(script for name in names for script in name.sup)
-
-
 def opaque(use: Use, outline: Outline) -> str:
     """A function that nothing here computes."""
     key = use.reference.key
@@ -333,10 +328,9 @@ def opaque(use: Use, outline: Outline) -> str:
         return f"{key} is a function that nothing here defines"
     if use.call is None or use.call.function in outline.heads:
         return ""  # `RMS(a) = …`: what stands on a left side is no product
-    nested = isinstance(use.call.arguments[0], s.Call) if use.call.arguments else False
     if key not in outline.bare and use.call.function.base in OPERATORS and use.kind == "factor":
         return f"{key}(…) may be a call or a product"
-    if use.kind == "factor" and (nested or key not in outline.bare) and _atom(use.call):
+    if use.kind == "factor" and _atom(use.call, key in outline.bare):
         return f"{key}(…) may be a call or a product"
     return ""
 
@@ -475,13 +469,18 @@ def _weighs(inside: s.Expression) -> bool:
     return any(isinstance(n := s.head(w), s.Name) and n.base in "wuvWUV" for w in weights)
 
 
-def _atom(call: s.Call) -> bool:
-    """Brackets around one name: nobody writes a product so."""
+def _atom(call: s.Call, bare: bool = False) -> bool:
+    """Brackets around one name, `μ(x_i)`, or around a product of brackets, `ζ((1 - y) z)`: nobody writes a product so.
+
+    If what stands before them is `bare` elsewhere, only the first.
+    """
     if len(call.arguments) != 1:
         return False
     only = call.arguments[0]
     if isinstance(only, s.Call) and only.word not in BUILT_IN:
         return _atom(only)  # not `S (α (I - k k^⊤))`
+    if isinstance(only, s.Product) and not (bare or is_capital(call.word)):
+        return isinstance(only.factors[0], s.Group)
     return isinstance(only, s.Name | s.Index | s.Call) or (
         isinstance(only, s.Number) and call.given is None
     )
