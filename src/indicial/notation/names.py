@@ -56,10 +56,11 @@ class NameGrammar(Grammar):
             base = "𝔼"  # upright, it is no letter of a tensor
         if token.kind == "text" and " " in base and not self.script_depth:
             raise Refusal("words", f"it holds the words “{base}”", (token.span,), skip=True)
-        following = self.peek()
+        braced = self.latex and self.at("{") and self.tokens[self.i + 2].text == "}"
+        following = self.tokens[self.i + braced]  # `\\Delta\\mathbf{\\Sigma}`
         if base == "Δ" and following.kind in _NAME_KINDS and not self.reduction_word(following):
             base += following.text
-            self.i += 1
+            self.i += 3 if braced else 1
             token = replace(token, font=following.font) if following.font else token
         while self.at(".") and self.tokens[self.i + 1].kind in (*_NAME_KINDS, "key"):
             self.i += 1

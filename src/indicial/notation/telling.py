@@ -86,6 +86,8 @@ _NO_NAME = re.compile(
 )
 _PLACE = re.compile(r"\b(?:time|step|timestep|at|position|index|layer)\s+$")
 """What stands before a letter that numbers: `at time $t$, a vector …` is not about t."""
+_CAPITAL = re.compile(r"(?:\\(?:mathbf|boldsymbol|bm)\s*)?\{?\s*[A-Z]\s*\}?")
+"""The H of `the hidden states $H$`: all of them, one in each row."""
 _FAR = 160
 
 
@@ -106,8 +108,10 @@ def told(item: Display) -> str:
     text_before = whole[max(0, item.span.start - _FAR) : item.span.start]
     behind = [p.match(whole, item.span.end, item.span.end + _FAR) for p in (_BEHIND, _CJK_BEHIND)]
     before = [p.search(text_before) for p in (_BEFORE, _CJK_BEFORE)]
-    said = [_noun(found.group(1)) for found in (*behind, *before) if found is not None]
-    return _agreed(said)
+    phrases = [found.group(1) for found in (*behind, *before) if found is not None]
+    said = _agreed(map(_noun, phrases))
+    several = all(phrase.endswith("s") for phrase in phrases if _noun(phrase))
+    return "matrix" if said == "state" and several and _CAPITAL.fullmatch(text.strip()) else said
 
 
 def subject(tokens: list[Token]) -> list[Token]:

@@ -127,6 +127,7 @@ class Naming:
 
     def __init__(self, statements: Iterable[s.Statement], prose: bool = False) -> None:
         statements = list(statements)
+        self.prose = prose
         self.live = set[str]().union(*map(live_letters, statements))
         below, above = numbering(statements) if prose else (set(), set())
         self.live |= below

@@ -18,6 +18,7 @@ from indicial.notation import syntax as s
 from indicial.notation.source import Span
 from indicial.program.ir import ELEMENTWISE
 from indicial.program.names.letters import (
+    LAST,
     index_expression,
     index_name,
     is_capital,
@@ -73,6 +74,8 @@ class Uses:
     """The keys that stand somewhere without any brackets."""
     complete: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     """How many indices each key has where no round brackets follow."""
+    sliced: dict[str, set[s.Expression]] = field(default_factory=lambda: defaultdict(set))
+    """The capitals that stand in round brackets behind each key, and are no last step."""
     known: dict[int, tuple[s.Expression, Use | None]] | None = None
     """Answers that were given, by node, once nothing that they depend on changes any more."""
     inside: dict[int, tuple[s.Node, list[Use]]] = field(default_factory=dict)
@@ -135,8 +138,11 @@ class Uses:
         unknown = key not in self.bare and key not in self.bracketed
         if indices and self._of_a_value(name, key, call.arguments[0]):
             return "function"
-        if named and unknown and self._is_slice(call.arguments[0]):
-            return "function"  # `SelfAttention(X)`
+        if unknown and self._is_slice(call.arguments[0]):
+            letter = name.base in FUNCTION_LETTERS and self.sliced[key]
+            of_several = letter or len(self.sliced[key]) > 1
+            if named or (naming.prose and of_several):
+                return "function"  # `SelfAttention(X)`; in prose φ(Q), beside φ(K)
         if indices:
             apart = key not in self.bracketed and _apart(call)
             valued = name.base in VALUES and naming.is_token(call.arguments[0], name)  # `V(S_t)`
@@ -230,6 +236,11 @@ def survey(statements: Sequence[s.Statement], into: Uses) -> None:
                             into.complete[reference.key].add(len(reference.items) + len(node.items))
             elif isinstance(node, s.Call):
                 inside.add(id(node.function))
+                matrices = (a for a in node.arguments if isinstance(a, s.Name) and a.bare)
+                key = into.naming.read(node.function).key
+                into.sliced[key].update(
+                    a for a in matrices if is_capital(a.base) and a.base not in LAST
+                )
     # A left side with round brackets that hold plain indices is a tensor.
     for statement in statements:
         if isinstance(statement, s.Equation) and isinstance(statement.sides[0], s.Call):

@@ -107,10 +107,16 @@ def indexed(statement: s.Statement) -> bool:
     if not isinstance(statement, s.Equation):
         return True
     return any(
-        (isinstance(n, s.Index) and isinstance(n.base, s.Name | s.Call) and n.items != ())
+        (isinstance(n, s.Index) and n.items != () and _bracketed(n))
         or (isinstance(n, s.Reduction) and n.operator == "softmax" and n.under != ())
         for n in statement.walk()
     )
+
+
+def _bracketed(node: s.Index) -> bool:
+    """`h[t]`, `e(w)[j]`; the i of `H(x)_i` stands in no brackets."""
+    called = isinstance(node.base, s.Call) and node.span.text.rstrip().endswith("]")
+    return called or isinstance(node.base, s.Name)
 
 
 def in_matrices(statement: s.Statement) -> bool:

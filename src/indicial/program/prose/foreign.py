@@ -328,6 +328,8 @@ def opaque(use: Use, outline: Outline) -> str:
         return f"{key} is a function that nothing here defines"
     if use.call is None or use.call.function in outline.heads:
         return ""  # `RMS(a) = …`: what stands on a left side is no product
+    if use.rest and use.reference.items:
+        return ""  # `w_{jk} (x_i)_j`: an element of what is in brackets
     if key not in outline.bare and use.call.function.base in OPERATORS and use.kind == "factor":
         return f"{key}(…) may be a call or a product"
     if use.kind == "factor" and _atom(use.call, key in outline.bare):

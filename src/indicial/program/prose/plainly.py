@@ -38,13 +38,35 @@ TIME = s.Name("t")
 
 def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
     """A statement of prose, as it is meant; `sketch` is of all that stand with it."""
-    placed = by_places(of_slices(by_steps(statement, sketch), sketch), sketch)
+    placed = by_places(of_slices(by_steps(labelled(statement), sketch), sketch), sketch)
     of_members = over_members(placed, sketch)
     shared = without_shared(one_size(softmax_elements(of_members), sketch), sketch)
     named = without_lists(without_arguments(without_names(shared, sketch), sketch), sketch)
     meant = gated(stepping(discounts(exponentials(below(named), sketch))))
     bound = primes_apart(bound_apart(reaching(by_number(at_time(meant), sketch))))
     return summed(bound, prose=True)
+
+
+def labelled(statement: s.Statement) -> s.Statement:
+    """`b_j(k)^{\\text{new}}`: nothing is raised to a word, which tells whose b this is."""
+
+    def change(node: s.Expression) -> s.Expression:
+        match node:
+            case s.Power(base=s.Call() | s.Index() as base, exponent=s.Name() as word):
+                name = s.head(base)
+                if isinstance(name, s.Name) and not name.sup and len(word.base) > 1 and word.font:
+                    own = replace(name, sup=(word,))
+                    return replace(_with_head(base, own), span=node.span)
+        return node.rebuild(change)
+
+    return statement.rebuild(change) if statement.every(s.Power) else statement
+
+
+def _with_head(node: s.Expression, name: s.Name) -> s.Expression:
+    """`b(k)` with another name before its brackets."""
+    if isinstance(node, s.Index):
+        return replace(node, base=_with_head(node.base, name))
+    return replace(node, function=name) if isinstance(node, s.Call) else name
 
 
 def with_steps(statements: Sequence[s.Statement]) -> list[s.Statement]:
@@ -453,6 +475,8 @@ def at_time(statement: s.Statement) -> s.Statement:
 def _names(equation: s.Equation, number: int, outline: Outline) -> bool:
     """Whether a side is a function that nothing here defines, of names alone."""
     side = s.unsigned(equation.sides[number])
+    if isinstance(side, s.Index) and number < len(equation.sides) - 1:
+        side = side.base  # `p_k = f(x)_k = …`
     if isinstance(side, s.Call) and side.word in ("log", "ln") and len(side.arguments) == 1:
         side = s.inner(side.arguments[0])  # `L = -log p(y | x) = …`
         if isinstance(side, s.Call) and side.given is None:

@@ -4,6 +4,7 @@ vector u[i,D]            u is a column for each i, and D its size; u_b is a colu
 W ∈ ℝ^{m×n}              a matrix, m by n
 x ∈ ℝ^d, y = Σ_i x_i     a column, and x_i is an element of it
 the weight matrix $W$    a matrix, if nothing speaks against it
+the matrix $Q$, Q_i K_j  rows of it
 e_t = E[x_t]             a table with a column for every token
 ε ~ N(0, σ^2 I)          whoever writes the identity draws a vector
 """
@@ -16,10 +17,10 @@ from functools import cached_property
 
 from indicial.notation import syntax as s
 from indicial.notation.vocabulary import SPACE, TOLD
-from indicial.program.names.letters import is_lone
+from indicial.program.names.letters import is_lone, shifted
 from indicial.program.vectors.costs import SAID
 from indicial.program.vectors.dimensions import Dimensions
-from indicial.program.vectors.kinds import ONE, Kinds, allowed, sizes
+from indicial.program.vectors.kinds import ONE, WEIGHTS, Kinds, allowed, sizes
 from indicial.program.vectors.leaves import Leaf, in_vector_places
 from indicial.program.vectors.matrices import draws_with_identity
 from indicial.program.vectors.shapes import COLUMN, MATRIX, NUMBER, ROW
@@ -28,6 +29,7 @@ from indicial.program.vectors.unwritten import depth
 _WORDS = ("number", "vector", "matrix")
 LENGTHS = frozenset("TLNnmSMKP")
 """Letters of sizes that count steps, places or examples."""
+_PLACES = (s.Name("i"), s.Name("j"))
 
 
 class Declared:
@@ -126,6 +128,9 @@ class Declared:
         if word not in SAID:  # a space, `ℝ^d` or `R^d`, that was said under another heading
             costs = allowed(sizes(domain)) or {}
             word = _WORDS[sum(next(iter(costs)))] if costs else ""
+        if word == "matrix" and (self._looked_up(leaf) or self._in_rows(leaf)):
+            self.kinds.told.setdefault(leaf.key, "vector")
+            return
         rank = {"vector": 1, "state": 1, "matrix": 2}.get(word, 0)
         written = len(leaf.use.reference.items)
         if elsewhere and rank and self._most(leaf) >= written + rank:
@@ -207,9 +212,17 @@ class Declared:
         uses = [u.use.reference.items for u in self._names if u.key == leaf.key]
         uses = [items for items in uses if items]
         return bool(uses) and all(
-            len(x) == 1 and isinstance(x[0], s.Name) and x[0].sub and is_lone(x[0].sub[0])
+            len(x) == 1 and isinstance(x[0], s.Name) and x[0].sub and shifted(x[0].sub[0])
             for x in uses
         )
+
+    def _in_rows(self, leaf: Leaf) -> bool:
+        """Q_i and Q_j beside "the matrix $Q$": its rows, by the letters that people number rows with."""
+        uses = [u for u in self._names if u.key == leaf.key]
+        items = [u.use.reference.items for u in uses]
+        numbered = all(len(x) == 1 and is_lone(x[0]) and x[0] in _PLACES for x in items)
+        plain = all(u.base.font != "bold" for u in uses) and leaf.letter not in WEIGHTS
+        return bool(uses) and numbered and plain and not leaf.use.reference.items
 
     def _same_stem(self, leaf: Leaf) -> set[str]:
         """`vector u[i,D]` also says what `u_b` is, where b is no index."""
