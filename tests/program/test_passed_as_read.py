@@ -45,6 +45,37 @@ READ: dict[str, tuple[tuple[str, ...], dict[str, int], int]] = {
         {"ΔΣ": 2, "Σ_{+}": 2, "Σ_{-}": 2},
         0,
     ),
+    "a score of a state one step back": (
+        (r"\mathrm{score}(\mathbf{r}_{i-1}, \mathbf{u}_j) = \mathbf{r}_{i-1} \cdot \mathbf{u}_j",),
+        {"score": 2, "r": 2, "u": 2},
+        1,
+    ),
+    "the last layer above, under another heading": (
+        (
+            r"r^{[l]} = M^{[l]} u^{[l-1]} + z^{[l]}",
+            "# The cost",
+            r"J = -\frac{1}{m} \sum_{i=1}^m y^{(i)} \log u^{[L](i)}",
+        ),
+        {"J": 0, "y": 1, "u": 2},
+        1,
+    ),
+    "the last layer above, with an index below": (
+        (
+            r"r_k^l = z_k^l + \sum_j M_{kj}^l u_j^{l-1}",
+            r"u_k^L = \frac{e^{r_k^L}}{\sum_c e^{r_c^L}}",
+        ),
+        {"u": 2, "r": 2},
+        1,
+    ),
+    "the last step in angles above": (
+        (
+            r"\mathbf{r}^{\langle t\rangle} = \mathbf{M} \mathbf{r}^{\langle t-1\rangle}",
+            "# The end",
+            r"\mathbf{u} = \tanh(\mathbf{K} \mathbf{r}^{\langle N\rangle})",
+        ),
+        {"u": 1, "K": 2, "r": 2},
+        1,
+    ),
     "a function that is a second name of an element": (
         (r"p_k = f(\mathbf{u})_k = \mathrm{softmax}(\mathbf{M} \mathbf{u})_k",),
         {"p": 1, "M": 2, "u": 1},
@@ -66,6 +97,10 @@ OUTSIDE: dict[str, tuple[tuple[str, ...], str]] = {
             r"\beta_i = \frac{e^{\text{score}_{\text{own}}(u_i)}}{\sum_j e^{\text{score}_{\text{own}}(u_j)}}",
         ),
         "function that nothing here defines",
+    ),
+    "a bold weight that fits as a column only": (
+        (r"\mathbf{r}_t = \mathbf{r}_{t-1} \odot \mathbf{W}_r + \mathbf{W}_z z_t + \mathbf{b}",),
+        "written like a matrix",
     ),
     "a letter before a product of brackets": (
         (r"L = -\log \sigma((2r - 1) z) = \zeta((1 - 2r) z)",),

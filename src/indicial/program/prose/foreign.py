@@ -246,7 +246,7 @@ def _raised_to(left: s.Name, equation: s.Equation) -> str:
     """The L of `z_L = a^L z_0`."""
     last = {n.base for n in left.sub if isinstance(n, s.Name) and n.bare} & LAST
     above = (script for name in equation.every(s.Name) for script in name.sup)
-    powers = {n.base for n in s.every(above, s.Name)}
+    powers = {n.base for script in above for n in s.values(script) if isinstance(n, s.Name)}
     return next(iter(last & powers), "")
 
 

@@ -42,6 +42,7 @@ from indicial.program.program import Program
 from indicial.program.prose.conventions import Functions, defined, usual
 from indicial.program.prose.doubts import about, indexed
 from indicial.program.prose.foreign import foreign
+from indicial.program.prose.layers import Above, below, ends, numbered_above, stem
 from indicial.program.prose.plainly import TIME, plainly, with_steps
 from indicial.program.prose.sections import Block, Part
 
@@ -59,6 +60,8 @@ def settle(parts: list[Part], make: Make) -> list[Program]:
     foreign_statements: set[Statement] = set()
     parts = [_with_plain_scripts(part) for part in parts]
     stepped = {name.stem: name for part in parts for st in part.prose() for name in _stepped(st)}
+    above = numbered_above(st for part in parts for st in part.prose())
+    parts = [_with_last_layers(part, above) for part in parts] if above else parts
     words = {name for part in parts for name in _words(part.prose())}
     parts = [_with_words(_with_ends(part, stepped), words) for part in parts]
     functions = defined(st for part in parts for st in part.statements)
@@ -140,6 +143,29 @@ def _with_ends(part: Part, stepped: Mapping[Name, Name]) -> Part:
     here -= {stem for stem in ends if _begins(ends[stem])}  # o_t may stand in what is not read
     found = [_numbered_by(stepped[stem], (TIME,)) for stem in ends if stem in stepped.keys() - here]
     return replace(part, statements=[*part.statements, *found], sketch=None) if found else part
+
+
+def _with_last_layers(part: Part, above: Above) -> Part:
+    """`J = -log a^{[L]}` is read at the last l, if the document has a^{[l]} and a^{[l-1]}."""
+    prose = part.prose()
+    found = ends(prose, above)
+    letters = {above[stem] for stem in found}
+    if not found:
+        return part
+
+    def change(node: Expression) -> Expression:
+        lower = below(node, above, letters) if isinstance(node, Name) else node
+        return lower if lower is not node else node.rebuild(change)
+
+    meant = {id(st): st.rebuild(change) for st in prose}
+    names = [n for st in meant.values() for n in st.every(Name)]
+    steps = {one: n for n in names if (one := stem(n)) in found and n.sub and not n.sup}
+    layers = [
+        _numbered_by(replace(name, sub=(above[one], *name.sub[1:])), (above[one],))
+        for one, name in steps.items()
+    ]
+    part = part.rewritten(meant)
+    return replace(part, statements=[*part.statements, *layers], sketch=None)
 
 
 def _words(statements: list[Statement]) -> Iterator[Name]:

@@ -16,11 +16,11 @@ from indicial.notation.printers import name_key
 from indicial.program.messages import Messages
 from indicial.program.names.letters import (
     PARAMETERS,
-    index_name,
     is_capital,
     is_letter,
     is_lone,
     is_step,
+    shifted,
 )
 from indicial.program.names.sorting import outline
 from indicial.program.names.uses import BUILT_IN, parameter_used
@@ -233,23 +233,39 @@ def _as_written(function: s.Name) -> s.Name:
 
 
 def _places(call: s.Call, left: s.Call) -> tuple[s.Expression, ...] | None:
-    """The indices t and j of `score(h_t, s_j)`, where `score(h_t, s_i)` is defined; else None."""
-    if call == left:
-        found = [i for a in left.arguments if isinstance(a, s.Name) for i in a.sub]
-        return tuple(dict.fromkeys(i for i in found if index_name(i) is not None))
-    places: dict[s.Expression, s.Expression] = {}
+    """The indices t and j of `score(h_t, s_j)`, where `score(h_t, s_i)` is defined; else None.
+
+    Where it is `score(s_{i-1}, h_j)` they are i and j: its step back is a part of the definition.
+    """
+    places: dict[s.Name, s.Expression] = {}
     for mine, its in zip(left.arguments, call.arguments, strict=False):
+        if call == left and not isinstance(mine, s.Name):
+            continue
         if not isinstance(mine, s.Name) or not isinstance(its, s.Name):
             return None
         if replace(mine, sub=()) != replace(its, sub=()) or len(mine.sub) != len(its.sub):
             return None
         for one, other in zip(mine.sub, its.sub, strict=True):
-            index = index_name(one) is not None
-            if (not index and one != other) or places.setdefault(one, other) != other:
+            step, taken = shifted(one), shifted(other)
+            if step is None or taken is None:
+                if one != other:
+                    return None
+                continue
+            place = _later(taken[0], taken[1] - step[1])
+            if places.setdefault(step[0], place) != place and call != left:
                 return None
     if len(call.arguments) != len(left.arguments) or call.given is not None:
         return None
-    return tuple(other for one, other in places.items() if index_name(one) is not None)
+    return tuple(places.values())
+
+
+def _later(letter: s.Name, by: int) -> s.Expression:
+    """`t + 1`."""
+    if not by:
+        return letter
+    number = s.Number(str(abs(by)), span=letter.span)
+    term = number if by > 0 else s.Negative(number, span=letter.span)
+    return s.Add((letter, term), span=letter.span)
 
 
 def _numbers(one: s.Expression, function: s.Name) -> bool:

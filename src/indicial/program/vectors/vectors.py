@@ -399,7 +399,8 @@ class _Rewriting:
             or seen.compared
         ):
             return False
-        if shape == NUMBER and leaf.base.font == "bold" and not leaf.base.sub:
+        weight = leaf.letter in WEIGHTS and seen.product and not seen.most  # `\\mathbf W_x x + b`
+        if leaf.base.font == "bold" and (weight or (shape == NUMBER and not leaf.base.sub)):
             return True
         if seen.most or not (seen.letters or seen.transposed) or not leaf.letter.isascii():
             return False
