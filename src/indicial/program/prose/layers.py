@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from indicial.notation import syntax as s
 from indicial.program.names.letters import COUNTING, LAST, family, is_lone, shifted
+from indicial.program.names.numbering import NAMED_BY_LETTERS
 
 Stem = tuple[str, tuple[str, ...]]
 """The letter of a name and its accents."""
@@ -45,7 +46,14 @@ def below(name: s.Name, above: Above, letters: set[s.Name]) -> s.Name:
         return name
     moved = (*step, *(i for i in beside if i not in step))
     rest = tuple(i for i in name.sup if i not in moved)
-    return replace(name, sub=(*map(s.inner, moved), *name.sub), sup=rest)
+    own = tuple(_label(i) if name.base in NAMED_BY_LETTERS else i for i in name.sub)
+    return replace(name, sub=(*map(s.inner, moved), *own), sup=rest)
+
+
+def _label(script: s.Expression) -> s.Expression:
+    """The x of `W_x^{(l)}` tells weights apart."""
+    apart = isinstance(script, s.Name) and is_lone(script) and not _counts(script)
+    return replace(script, font="roman") if apart and isinstance(script, s.Name) else script
 
 
 def _is_first(script: s.Expression) -> bool:
