@@ -207,6 +207,8 @@ def _guess(
         info.role, info.guess = "input", "read at a shifted index and never defined"
     elif base in CONVENTION["input"]:
         info.role, info.guess = "input", f"by its letter {base}"
+    elif _at_steps(context, info):
+        info.role, info.guess = "input", "another one at each step"
     elif base in CONVENTION["parameter"]:
         info.role, info.guess = "parameter", f"by its letter {base}"
     elif info.values is not None:
@@ -215,6 +217,12 @@ def _guess(
         info.role, info.guess = "parameter", "a matrix that is the same at every step"
     else:
         info.role, info.guess = "input", "never defined"
+
+
+def _at_steps(context: Context, info: TensorInfo) -> bool:
+    """The B_t of `h_t = A_t h_{t-1} + B_t x_t`: nobody learns one for each step; for each layer everybody does."""
+    letters = {axis.letter for axis in info.axes}
+    return bool(letters & {"t", "n", "τ"} & recurrences(context.outline))
 
 
 def _is_weight(context: Context, info: TensorInfo) -> bool:

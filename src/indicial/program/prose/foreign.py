@@ -332,9 +332,17 @@ def opaque(use: Use, outline: Outline) -> str:
         return ""  # `w_{jk} (x_i)_j`: an element of what is in brackets
     if key not in outline.bare and use.call.function.base in OPERATORS and use.kind == "factor":
         return f"{key}(…) may be a call or a product"
+    if _multiplies(use.call.function, outline):
+        return ""
     if use.kind == "factor" and _atom(use.call, key in outline.bare):
         return f"{key}(…) may be a call or a product"
     return ""
+
+
+def _multiplies(name: s.Name, outline: Outline) -> bool:
+    """The V of `V(u_a)`, beside `V x_2`: a matrix before what it multiplies, in brackets or not."""
+    products = s.every(outline.statements, s.Product)
+    return is_capital(name.base) and any(p.factors[0] == name for p in products)
 
 
 def _no_table(call: s.Call, equation: s.Equation, outline: Outline) -> str:
