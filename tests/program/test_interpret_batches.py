@@ -47,11 +47,13 @@ def test_no_token_before_the_text() -> None:
             tensor("defined", "h t"),
             tensor("defined", "s"),
             tensor("defined", "same t"),
+            tensor("defined", "inside t"),
         ],
         [
             define("h t", read("e", read("w", "t-1"))),
             define("s", total("t", apply("ln", read("P", "t", read("w", "t-1"))))),
             define("same t", apply("=", read("w", "t-1"), 0.0)),
+            define("inside t", apply("=", read("w", read("w", "t-1")), 0.0)),
         ],
     )
     e, P = normal(3), np.abs(normal(3, 3))
@@ -59,6 +61,7 @@ def test_no_token_before_the_text() -> None:
     assert result["h"].tolist() == [0, e[1], e[0]]
     np.testing.assert_allclose(result["s"], np.log(P[1, 1]) + np.log(P[2, 0]))
     assert result["same"].tolist() == [0, 0, 1]  # no token is not token 0
+    assert result["inside"].tolist() == [0, 1, 0]  # nor is what stands where no token says
 
 
 def test_a_token_out_of_the_vocabulary() -> None:

@@ -197,11 +197,11 @@ class Machine(Demand, Indexing):
         return cast("float | None", self.require((name, element)))
 
     def read(self, read: ir.Read, env: Environment) -> float:
-        tensor = self.code.tensors[read.tensor]
         element = self.element(read.places, env)
-        if element is None:
-            return 1.0 if tensor.probability else 0.0
-        return self.outside(read.tensor, self.stored(read.tensor, element))
+        if element is None and self.code.tensors[read.tensor].probability:
+            return 1.0
+        value = None if element is None else self.stored(read.tensor, element)
+        return self.outside(read.tensor, value)
 
     def outside(self, name: str, value: float | None) -> float:
         """The value, or what the tensor gives outside its ranges."""
