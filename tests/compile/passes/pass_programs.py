@@ -161,6 +161,12 @@ AWKWARD = {
         P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} a[w_t] b[t]
         y[t] = ln P[t,w[t-1]] (t + 1)
     """,
+    "a token where a token says": """
+        input p[t] in T, b[t]
+        input w[t] in V
+        P(w_t | w_0, …, w_{t-1}) = softmax_{w_t} a[w_t] b[t]
+        y[t] = ln P[t,w[p[t-1]]] (t + 1) + a[w[p[t-1]]]
+    """,
     "a maximum in a window": """
         input x[t]
         range Δt = -1..1
@@ -175,6 +181,11 @@ AWKWARD = {
         input x[t]
         y[t] = Σ_{s<t} ln((t - s) c^2)
         z[t] = cases { sqrt(t c^2) if t > 0, x[t] otherwise }
+    """,
+    "the logarithm of a sum of powers, one of which may be 0": """
+        input x[t,k]
+        y[t,k] = ln(exp(x[t,k]) + exp(a[k] + ln [t > 0]))
+        z[t] = Σ_k y[t,k]^2
     """,
     "layers": """
         input x[t,i]

@@ -34,6 +34,7 @@ from indicial.program.ir import (
     IndexValue,
     Read,
     Reduce,
+    Select,
     SizeValue,
 )
 from indicial.program.meaning.functions import FUNCTIONS
@@ -263,9 +264,20 @@ def test_a_stride_asks_for_its_window() -> None:
     assert lines(found) == ["x̄[t] = sum{t': 0..⌈T/2⌉-1}(W[t-2t'] * ȳ^{in}[t'])"]
 
 
-def test_a_place_that_a_condition_settles_is_not_summed_over() -> None:
-    found = adjoint(code("input x[j], z[ℓ,j]\nh[ℓ,j] = [ℓ = 2] x[j] + z[ℓ,j]"), ["h"], ["x"])
-    assert lines(found) == ["x̄[j] = h̄^{in}[2,j]"]
+@pytest.mark.parametrize(("written", "place"), [("2", "2"), ("L", "L"), ("L-2", "L - 2")])
+def test_a_place_that_a_condition_settles_is_not_summed_over(written: str, place: str) -> None:
+    text = f"input x[j], z[ℓ,j]\nh[ℓ,j] = [ℓ = {written}] x[j] + z[ℓ,j]"
+    found = assert_gradient(code(text), outputs=["h"])
+    assert f"x̄[j] = h̄^{{in}}[{place},j]" in lines(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["h[t+1,j] = tanh(W[j,I] h[t,I] + x[t,j])", "h[t,j] = tanh(a[j] h[t-1,j]/0.5 + x[t,j])"],
+)
+def test_what_is_0_behind_the_last_step_needs_no_condition(text: str) -> None:
+    found = assert_gradient(code(f"input x[t,j]\n{text}"), outputs=["h"])
+    assert not any(s.guard or s.body.every(Select) for s in found.statements)
 
 
 def test_only_what_is_wanted() -> None:

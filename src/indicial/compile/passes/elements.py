@@ -36,7 +36,7 @@ from indicial.compile.passes.algebra import (
 from indicial.compile.passes.forms import Flow
 from indicial.compile.passes.new_tensors import index_name
 from indicial.program import ir
-from indicial.program.cost.conditions import negation, surely_apart, surely_in
+from indicial.program.cost.conditions import linear, negation, surely_apart, surely_in
 from indicial.program.moving import Places, Unmovable, moved, moved_affine, moved_size
 from indicial.program.rewrite import free_indices, size_indices
 from indicial.program.sizes import Size, nonnegative
@@ -419,11 +419,10 @@ def _settled(
         case ir.Apply("and", conditions):
             parts = [_settled(one) for one in conditions]
             return [pair for found, _ in parts for pair in found], both(*(r for _, r in parts))
-        case ir.Apply("=", (ir.IndexValue(place), ir.Constant(value))) if place.shift is not None:
-            if value == int(value):
-                return [(place, ir.Affine((), Size.of(int(value))))], None
-        case ir.Apply("=", (ir.IndexValue(place), ir.SizeValue(size))) if place.shift is not None:
-            return [(place, ir.Affine((), size))], None
+        case ir.Apply("=", (ir.IndexValue(place), value)) if place.shift is not None:
+            at = linear(value)
+            if at is not None and not at.terms:
+                return [(place, at)], None
     return [], condition
 
 
