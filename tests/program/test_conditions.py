@@ -101,12 +101,15 @@ RANGES = {
 
 @pytest.mark.parametrize("below", RANGES)
 def test_a_range_below_a_softmax_is_its_condition(below: str) -> None:
-    program = Program.of_text(f"input x[t]\na[t,s] = softmax_{{{below}}} x[t] x[s]")
-    assert not program.messages
-    a = program.interpret({"x": x}, {})["a"]
-    for t in range(T):
-        weights = np.array([np.exp(x[t] * x[s]) * RANGES[below](t, s) for s in range(T)])
-        np.testing.assert_allclose(a[t], weights / (weights.sum() or 1))
+    """It is over the last letter on the left, or over the one that is named."""
+    for left, named in (("a[t,s]", ""), ("a[t,s]", "s, "), ("a[s,t]", "s, ")):
+        program = Program.of_text(f"input x[t]\n{left} = softmax_{{{named}{below}}} x[t] x[s]")
+        assert not program.messages
+        a = program.interpret({"x": x}, {})["a"]
+        for t in range(T):
+            weights = np.array([np.exp(x[t] * x[s]) * RANGES[below](t, s) for s in range(T)])
+            found = a[t] if left == "a[t,s]" else a[:, t]
+            np.testing.assert_allclose(found, weights / (weights.sum() or 1))
 
 
 def test_a_range_with_an_end_above_a_softmax() -> None:

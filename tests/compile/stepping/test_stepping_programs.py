@@ -35,6 +35,10 @@ y[t,j] = α[t,T] x[T,j]""",
 parameter R[t_1,t_2]
 α[t_1,t_2] = softmax_{t_2 ≤ t_1} R[t_1,t_2]
 y[t,j] = α[t,T] x[T,j]""",
+    "weights with the step behind": """input x[t,j]
+parameter R[s,t]
+α[s,t] = softmax_{s, s ≤ t} R[s,t]
+y[t,j] = Σ_s α[s,t] x[s,j]""",
     "near steps": """input x[t,j]
 α[t_1,t_2] = softmax_{t_2 ≤ t_1, t_1 - t_2 ≤ 2} x[t_1,J] W[J,J'] x[t_2,J']
 y[t,j] = α[t,T] x[T,j]""",
@@ -203,10 +207,22 @@ def test_the_programs_are_programs() -> None:
         before = now["h"]
 
 
-def test_what_a_step_needs_of_the_end() -> None:
-    module = made("input x[t,k]\ny[t,k] = x[t,k] / T")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y[t,k] = x[t,k] / T",
+        "range r = 0..T-2\nu[r,k] = x[r,k]\nu[T-1,k] = 2 x[T-1,k]\ny[t,k] = u[t,k]",
+        "u[t+1,k] = x[t,k] for k > 0\nu[t,k] = x[t,k]\ny[t,k] = u[t,k] + x[t,k]",
+    ],
+    ids=["its number", "an equation for it", "an equation for all before it"],
+)
+def test_what_a_step_needs_of_the_end(text: str) -> None:
+    module = made(f"input x[t,k]\n{text}")
     with pytest.raises(LookAhead, match=r"T is known only at the\s+end"):
-        module.begin()
+        module.begin(want=["y"])
+
+
+def test_a_mean_of_all_steps_is_there_at_the_end() -> None:
     module = made("input x[t,k]\nm[k] = 1/T Σ_t x[t,k]\ny[t,k] = x[t,k] - m[k]")
     with pytest.raises(
         LookAhead, match=r"m cannot be computed step by step: it looks ahead at\s+x"

@@ -38,6 +38,10 @@ WEIGHTS = [
     "β[t_1,t_2] / Σ_r α[t_1,r] (1 + [r = 0])",
     "α[t_1-1,t_2-1]",
     "stop(sign(GELU(erf(β[t_1,t_2]))))",
+    "1 - [t_2 > t_1] [t_2 ≠ t_1]",
+    "1 - [t_2 > t_1] [t_1 ≠ t_2]",
+    "Σ_i α[t_1,t_2] q[t_1,i]",
+    "Σ_{i, t_2 ≤ t_1} q[t_1,i]",
 ]
 """Of a step and one that is not behind it: 0 where the second is ahead."""
 SUMS = [
@@ -110,6 +114,19 @@ def test_what_is_not_0_ahead_is_refused(weight: str) -> None:
             small(HEAD + text).begin(want=["y"])
 
 
+def test_a_table_that_tokens_look_up_ends_no_sum() -> None:
+    text = """input w[t] in V
+input v[t,d]
+A[i,j] = cases { B[i,j] if i ≤ j, 0 otherwise }
+y[t,d] = Σ_{s ≤ t} A[w[s],w[t]] v[s,d]"""
+    module = random(load(text).compile(sizes={"V": 3, "D": 2}, dtype=torch.float64))
+    given = inputs(module, T=4)
+    whole = oracle(module, given)
+    assert sum(compare(state, whole) for state in walk(module, given, want=["y"])) == 4
+    with pytest.raises(LookAhead):
+        load(text.replace("Σ_{s ≤ t}", "Σ_s")).compile(sizes={"V": 3, "D": 2}).begin(want=["y"])
+
+
 def test_cases_with_several_equations() -> None:
     """Those that say something ahead of the step are no longer needed; the others end there."""
     text = """input v[t,d]
@@ -124,6 +141,7 @@ z[t,d] = Σ_s u[t,s] v[s,d]"""
     whole = oracle(module, given)
     compared = sum(compare(state, whole) for state in walk(module, given, want=["y", "z"]))
     assert compared == 8
+    assert len(decoder(module, ["y", "z"]).stepping.step.of("w")) == 2
     ahead = text.replace("= 2 for t_2 = t_1", "= 2 for t_2 = t_1 + 1").replace("0 for", "1 for")
     with pytest.raises(LookAhead):
         small(ahead).begin(want=["y"])

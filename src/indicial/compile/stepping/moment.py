@@ -181,7 +181,7 @@ class Moment:
         axis = self.causal.axes[statement.target]
         left = statement.left[axis]
         at = self.present(statement.target)
-        if not isinstance(left, ir.Affine):
+        if not isinstance(left, ir.Affine) or self.walk.size in left.offset.names:
             raise unknown_end(self.walk.size, statement, statement.span)
         fixed: dict[str, ir.Affine] = {}
         guards: list[ir.Expression] = []

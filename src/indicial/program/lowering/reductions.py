@@ -140,9 +140,11 @@ def bound(lowering: Lowering, node: s.Expression, scope: Scope) -> Size:
 
 def softmax(lowering: Lowering, node: s.Reduction, scope: Scope) -> Term:
     """`softmax_{t_2 ≤ t_1} …`: its indices stay free."""
-    found, conditions = binders(node, set())
+    unnamed = all(map(s.is_condition, node.under))
+    # The conditions of `softmax_{s, s ≤ t}` bind nothing: s is named beside them.
+    found, conditions = binders(node, set() if unnamed else set(scope.variables))
     conditions += [c for binder in found for c in _between(binder, node, scope)]
-    if conditions and all(map(s.is_condition, node.under)):
+    if conditions and unnamed:
         found = _last_on_left(conditions, scope) or found
     body = lowering.term(node.body, scope)
     variables: list[Variable] = []
