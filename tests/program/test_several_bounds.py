@@ -70,3 +70,13 @@ def test_a_running_sum_goes_as_far_as_what_it_sums(under: str) -> None:
     program = load(f"input x[t]\nc[t] = Σ_{{{under}}} x[s]")
     given = np.arange(1.0, 6.0)
     assert np.array_equal(program.interpret({"x": given})["c"], np.cumsum(given))
+
+
+@pytest.mark.parametrize("right", ["x[s] + u[s]", "u[s] + x[s]", "u[s] x[s] u[s]"])
+@pytest.mark.parametrize(("low", "high"), [("0", "T-2"), ("2", "T-1"), ("1", "T-2")])
+def test_an_index_has_what_all_that_it_reads_have(right: str, low: str, high: str) -> None:
+    """Whichever is read first."""
+    text = f"input v[t]\nrange r = {low}..{high}\nx[r] = v[r]\nu[t] = 2 v[t]\ny[s] = {right}"
+    program = load(text)
+    assert not program.errors
+    assert axis(program, "y") == f"{low}..{high.replace('-', ' - ')}"

@@ -24,8 +24,8 @@ def settle(context: Context, lowering: Lowering) -> ir.Code:
     """Decides all ranges and names all sizes; gives the finished code."""
     _declared_ranges(context, lowering)
     _plain_strides(context)
-    ranges, axes = _adopt(context, lowering)
     link_named_sizes(context)
+    ranges, axes = _adopt(context, lowering)
     names = name_sizes(context, lowering)
     return Finish(context, lowering, ranges, axes, names).code()
 
@@ -128,9 +128,7 @@ def _adopt(
                     seen.append(found)
             if not seen:
                 continue
-            tightest = seen[0]
-            for other in seen[1:]:
-                tightest = (_later(tightest[0], other[0]), _earlier(tightest[1], other[1]))
+            tightest = _common(context, seen)
             if tightest != ranges[variable.number]:
                 ranges[variable.number] = tightest
                 changed = True
@@ -156,14 +154,17 @@ def _adopt_drawn(context: Context, ranges: list[Range], axes: dict[tuple[str, in
     return changed
 
 
-def _later(a: Size, b: Size) -> Size:
-    difference = (a - b).number
-    return a if difference is None or difference >= 0 else b
+def _common(context: Context, ranges: list[Range]) -> Range:
+    """From the latest beginning to the earliest end; where nobody knows which that is, the first."""
 
+    def beyond(a: Size, b: Size) -> bool:
+        return (context.classes.resolve(a - b).number or 0) > 0
 
-def _earlier(a: Size, b: Size) -> Size:
-    difference = (a - b).number
-    return a if difference is None or difference <= 0 else b
+    lower, upper = ranges[0]
+    for low, high in ranges[1:]:
+        lower = low if beyond(low, lower) else lower
+        upper = high if beyond(upper, high) else upper
+    return lower, upper
 
 
 def link_named_sizes(context: Context) -> None:
