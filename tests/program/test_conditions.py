@@ -34,6 +34,13 @@ CONDITIONS = {
     "t = 0 or t = 1 and v = 2": lambda t, v: t == 0 or (t == 1 and v == 2),
     "(t = 0 or t = 1) and v = 2": lambda t, v: (t == 0 or t == 1) and v == 2,
     "x[t] > 0 and not x[t] > 1/2": lambda t, v: 0 < x[t] <= 0.5,
+    "0 < t in {0, 2, 3}": lambda t, v: t in (2, 3),
+    "x[t] ∈ (-1/2, 1/2)": lambda t, v: -0.5 < x[t] < 0.5,
+    "t ∈ (1, 3)": lambda t, v: t == 2,
+    "t ∈ [1, 3]": lambda t, v: 1 <= t <= 3,
+    "t ∈ {1, …, 3}": lambda t, v: 1 <= t <= 3,
+    "t ∈ {0, 1, …, v}": lambda t, v: t <= v,
+    "t ∉ {v, …, 3}": lambda t, v: not v <= t <= 3,
     "¬(t = 0 ∨ w[t] = v) ∧ v ≠ 1": lambda t, v: not (t == 0 or w[t] == v) and v != 1,
 }
 
@@ -110,6 +117,20 @@ def test_a_range_below_a_softmax_is_its_condition(below: str) -> None:
             weights = np.array([np.exp(x[t] * x[s]) * RANGES[below](t, s) for s in range(T)])
             found = a[t] if left == "a[t,s]" else a[:, t]
             np.testing.assert_allclose(found, weights / (weights.sum() or 1))
+
+
+@pytest.mark.parametrize("below", ["s ∈ {0, …, 2}", "s ∈ {0, 1, …, 2}", "s = 0, …, 2", "0 ≤ s ≤ 2"])
+def test_a_sum_over_a_set_with_dots(below: str) -> None:
+    assert value(f"Σ_{{{below}}} x[s] + 0 v", 0, 0) == pytest.approx(x[:3].sum())
+    assert (
+        value(f"Σ_{{{below}}} (s + 1)^2 + 0 v", 0, 0) == 1 + 4 + 9
+    )  # of which nothing says how far
+
+
+@pytest.mark.parametrize("members", ["{…}", "{0, 2, …, 8}", "{0, …}"])
+def test_what_a_set_with_dots_leaves_open_is_an_error(members: str) -> None:
+    (error,) = Program.of_text(f"input x[t]\ny[t] = x[t] [t ∈ {members}]").errors
+    assert error.text == f"{members} leaves open what is in it"
 
 
 def test_a_range_with_an_end_above_a_softmax() -> None:

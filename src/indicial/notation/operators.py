@@ -67,6 +67,9 @@ class OperatorGrammar(BracketGrammar):
         match under:
             case (s.Comparison() as first, s.Dots(), last) if upper is None:  # `min_{m=1,…,M}`
                 under, upper = (first,), last
+            case (s.Comparison((name, s.SetLiteral(ends=(low, high))), ("∈",)),) if upper is None:
+                upper = high  # `Σ_{i ∈ {1, …, n}}`
+                under = (s.Comparison((name, low), ("=",), span=under[0].span),)
         if self.latex and isinstance(upper, s.Call) and upper.word == "abs":
             upper = upper.arguments[0]  # `Σ_{j=1}^{|V|}`: as many as there are
         return s.Reduction(operator, under, upper, body, span=self.since(token))

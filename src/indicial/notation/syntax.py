@@ -360,6 +360,16 @@ class SetLiteral(Expression):
 
     items: tuple[Expression, ...]
 
+    @property
+    def ends(self) -> tuple[Expression, Expression] | None:
+        """The first and the last of `{1, …, n}`, `{1, 2, …, n}`; None if it is no such run."""
+        match self.items:
+            case (first, Dots(), last):
+                return first, last
+            case (Number(one), Number(two), Dots(), last) if float(two) == float(one) + 1:
+                return self.items[0], last
+        return None
+
 
 @dataclass(frozen=True)
 class TupleLiteral(Expression):

@@ -80,15 +80,9 @@ def tried(weight: str) -> tuple[bool, list[bool]]:
     code = code_of(weight)
     along = walk_of(code, ["T"])
     ended = with_support(code, along)
-    random = np.random.default_rng(0)
-    given = (
-        {"v": random.normal(size=(4, 3))},
-        {
-            "W^q": random.normal(size=(2, 3)),
-            "a": random.normal(size=2),
-        },
-    )
-    whole, found = (interpret(c, *given) for c in (code, ended))
+    normal = np.random.default_rng(0).normal
+    v, parameters = normal(size=(4, 3)), {"W^q": normal(size=(2, 3)), "a": normal(size=2)}
+    whole, found = (interpret(c, {"v": v}, parameters) for c in (code, ended))
     for name in "yz":
         np.testing.assert_allclose(found[name], whole[name], 1e-12, 1e-12)
     return not np.triu(whole["w"], 1).any(), [goes(ended, name) for name in "yz"]

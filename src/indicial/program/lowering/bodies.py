@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from indicial.notation import syntax as s
 from indicial.program import ir
+from indicial.program.lowering.cases import guard
 from indicial.program.lowering.context import AxisInfo, RawStatement, RawTest, TensorInfo, Variable
 from indicial.program.lowering.declarations import bind_items, literal_shape, literal_value
 from indicial.program.lowering.lower import Lowering
@@ -46,16 +47,14 @@ def lower_body(lowering: Lowering, definition: Definition, scope: Scope, number:
         context.classes.union(
             lowering.token_values(definition.key, definition.span), over.size, body.span
         )
-    guard = None
-    if definition.equation.guard is not None:
-        guard = lowering.condition(definition.equation.guard, scope)
+    given = definition.equation.guard
     context.statements.append(
         RawStatement(
             definition.key,
             tuple(left),
             variables,
             body,
-            guard,
+            guard(lowering, given, scope) if given is not None else None,
             definition.span,
             definition.left.span,
         )

@@ -66,31 +66,52 @@ def _member(
     if left is None:
         return ir.Constant(1.0)
     if isinstance(container, s.TupleLiteral | s.ListLiteral):
-        if len(container.items) == 2 and not any(isinstance(i, s.Dots) for i in container.items):
-            # `p ∈ (0, 1)`: all between them, without the ends where the brackets are round.
-            sign = "<" if isinstance(container, s.TupleLiteral) else "≤"
-            low, high = (lowering.term(i, scope).expression for i in container.items)
-            ends = ir.Apply(sign, (low, left.expression)), ir.Apply(sign, (left.expression, high))
-            return ir.Apply("and", ends, span=span)
+        sign = "<" if isinstance(container, s.TupleLiteral) else "≤"
         container = s.SetLiteral(container.items, span=container.span)
-    if isinstance(container, s.SetLiteral):
+        if len(container.items) == 2 and not container.every(s.Dots):
+            # `p ∈ (0, 1)`: all between them, without the ends where the brackets are round.
+            return _between(lowering, left, *container.items, sign, scope, span)
+    if isinstance(container, s.SetLiteral) and container.ends is not None:
+        container = s.Interval(*container.ends, span=container.span)
+    if isinstance(container, s.SetLiteral) and not container.every(s.Dots):
         tests = tuple(
             ir.Apply("=", (left.expression, lowering.term(i, scope).expression), span=span)
-            for i in container.items if not isinstance(i, s.Dots)
-        )  # fmt: skip
-        if any(isinstance(i, s.Dots) for i in container.items):
-            return ir.Constant(1.0)
+            for i in container.items
+        )
         return tests[0] if len(tests) == 1 else ir.Apply("max", tests, span=span)
     if isinstance(container, s.Interval):
-        low = lowering.term(container.lower, scope).expression
-        high = lowering.term(container.upper, scope).expression
-        return ir.Apply(
-            "and",
-            (ir.Apply("≤", (low, left.expression)), ir.Apply("≤", (left.expression, high))),
-            span=span,
-        )
+        return _between(lowering, left, container.lower, container.upper, "≤", scope, span)
+    if isinstance(container, s.SetLiteral):
+        text = f"{unicode(container)} leaves open what is in it"
+        lowering.messages.error("condition", text, container.span)
+        return ir.Constant(1.0)
     lowering.messages.error("condition", f"{unicode(container)} is not a set", container.span)
     return ir.Constant(1.0)
+
+
+def _between(
+    lowering: Lowering,
+    left: Term,
+    low: s.Expression,
+    high: s.Expression,
+    sign: str,
+    scope: Scope,
+    span: Span,
+) -> ir.Expression:
+    first, last = (lowering.term(end, scope).expression for end in (low, high))
+    ends = ir.Apply(sign, (first, left.expression)), ir.Apply(sign, (left.expression, last))
+    return ir.Apply("and", ends, span=span)
+
+
+def guard(lowering: Lowering, node: s.Expression, scope: Scope) -> ir.Expression:
+    """The condition behind an equation. `for i = 1, …, n` is none: it says which i there are."""
+    parts = node.parts if isinstance(node, s.Conjunction) else (node,)
+    kept = [lowering.condition(part, scope) for part in parts if not _says_all(part)]
+    return conjoin(kept) or ir.Constant(1.0)
+
+
+def _says_all(part: s.Expression) -> bool:
+    return isinstance(part, s.Comparison) and part.operators == ("∈",) and bool(part.every(s.Dots))
 
 
 def conjunction(lowering: Lowering, node: s.Conjunction, scope: Scope) -> Term:

@@ -13,6 +13,7 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.notation.source import Span
 from indicial.program import ir
+from indicial.program.lowering.cases import guard
 from indicial.program.lowering.context import RawTest, Term, merge
 from indicial.program.lowering.scope import Scope
 from indicial.program.names.letters import COUNTING
@@ -77,9 +78,9 @@ def _claim(lowering: Lowering, claim: s.Claim, scope: Scope) -> None:
         lowering, comparison.operands, comparison.operators, scope, claim.span, kind, extra
     )
     tolerance = lowering.whole(claim.tolerance, scope) if claim.tolerance is not None else None
-    guard = lowering.condition(claim.guard, scope) if claim.guard is not None else None
+    holds = guard(lowering, claim.guard, scope) if claim.guard is not None else None
     for number, test in enumerate(made):
-        test.tolerance, test.guard = tolerance, guard
+        test.tolerance, test.guard = tolerance, holds
         test.text = _text(claim, number)
 
 
