@@ -122,6 +122,15 @@ def test_tiles_agree(text: str) -> None:
     ways.agree({**sizes, "T": 1}, members=1)
 
 
+def test_a_constant_with_indices_is_left_to_the_loop() -> None:
+    text = """
+        constant λ[j] = [0.9, 0.5, 0.1]
+        S[t,i,j] = λ[j] S[t-1,i,j] + a[t] k[t,i] v[t,j]
+        h[t,j] = q[t,I] S[t,I,j]
+    """
+    Ways(program(text).code, ["h"]).agree({"T": 4, "I": 2}, members=2)
+
+
 @pytest.mark.parametrize("decay", ["0.9", "σ(A[i,j])"])
 def test_what_is_as_wide_as_the_state_has_a_gradient(decay: str) -> None:
     """`B[j,I] k[t,I] k[t,i]` is made before the loop, and its adjoint is S̄ for every step."""

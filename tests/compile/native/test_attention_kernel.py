@@ -67,6 +67,10 @@ def test_second_gradients() -> None:
         return found
 
     assert torch.autograd.gradcheck(attended, inputs)
+    slope = drawn(1, 1, 3, 2, seed=3)
+    plain = torch.autograd.grad(attended(*inputs), inputs, slope)
+    again = torch.autograd.grad(attended(*inputs), inputs, slope, create_graph=True)
+    torch.testing.assert_close(again, plain)
     assert torch.autograd.gradgradcheck(attended, inputs)
 
 

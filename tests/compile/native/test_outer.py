@@ -59,6 +59,8 @@ def test_the_product_of_tall_matrices(rows: int, high: int, wide: int, dtype: to
     wanted = torch.einsum("mn,mk->nk", left.double(), right.double())
     tolerance = 1e-12 * rows if dtype == torch.float64 else 1e-6 * rows
     room = torch.full((high + 1, wide), 7.0, dtype=dtype)
-    for found in (outer_product(left, right), outer_product(left, right, room[:high])):
+    inside = outer_product(left, right, room[:high])
+    assert inside.data_ptr() == room.data_ptr()
+    for found in (outer_product(left, right), inside):
         torch.testing.assert_close(found.double(), wanted, atol=tolerance, rtol=0)
     assert (room[high] == 7).all()

@@ -292,7 +292,6 @@ class TileValues(Lines):
             TIME: "v", self.tile.row: "(i0 + r)", self.tile.vec: "(j0 + p * V + l)",
             **{name: f"e{n}" for n, name in enumerate(self.tile.outer)},
         }  # fmt: skip
-        constants = {n: v for n, v in self.code.constants.items() if isinstance(v, int | float)}
 
         def read(node: ir.Read) -> str:
             value = self.read(node)
@@ -300,7 +299,7 @@ class TileValues(Lines):
                 raise Unsupported("a vector among numbers")
             return value.text
 
-        return CScope(self.real, self.sizes, indices, read, constants)
+        return CScope(self.real, self.sizes, indices, read, {})
 
     def by_lanes(self, node: ir.Expression) -> InC:
         """A function of vectors, element by element in a loop that the compiler vectorises."""
@@ -346,7 +345,7 @@ class TileValues(Lines):
         if node.tensor in self.fadings:
             return self.fading(node)
         if node.tensor in self.code.constants:
-            return InC(self.scope().c(node), 0)
+            raise Unsupported("a constant with indices")
         if self.code.tensors[node.tensor].values is not None:
             raise Unsupported("tokens in a tile")
         return self.argument(node)
