@@ -89,6 +89,12 @@ def test_as_typed_with_its_condition() -> None:
     assert lines[2:4] == ["  y[t] = x[t] for t < 3", "  y[t] = 2 x[t] for t ≥ 3"]
 
 
+def test_an_index_that_is_left_out_on_both_sides_is_a_note() -> None:
+    text = "input x[t,k]\nh[t] = tanh(x[t])\ny[t] = Σ_k h[t,k] x[t,k]"
+    note = rows(explain(load(text)))["note"]
+    assert note == "h: the trailing index K is left out on both sides"
+
+
 # ---------------------------------------------------------------------- costs
 
 

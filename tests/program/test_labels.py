@@ -95,3 +95,15 @@ def test_a_sum_over_labels_still_binds_them() -> None:
     v = RANDOM.normal(size=4)
     found = program.interpret({"x": [1, 2], "y": 3}, {"e": E, "U": U, "v": v})
     assert np.isclose(found["m"], found["P"] @ v)
+
+
+@pytest.mark.parametrize("given", ["", " | t", " | t, x", " | x"])
+def test_a_sum_over_a_table_of_probabilities(given: str) -> None:
+    """What is given and has a letter of the equation is an axis of the table; other names say nothing."""
+    table = "P[y,t]" if "t" in given else "P[y]"
+    program = load(f"input x[t]\nparameter v[y], {table}\nm[t] = x[t] + Σ_y P(y{given}) v[y]")
+    assert not program.messages
+    x, v, P = RANDOM.normal(size=3), RANDOM.normal(size=4), RANDOM.uniform(size=(4, 3))
+    held = P if "t" in given else P[:, 0]
+    found = program.interpret({"x": x}, {"v": v, "P": held})
+    assert np.allclose(found["m"], x + v @ held)

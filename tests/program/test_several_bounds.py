@@ -80,3 +80,24 @@ def test_an_index_has_what_all_that_it_reads_have(right: str, low: str, high: st
     program = load(text)
     assert not program.errors
     assert axis(program, "y") == f"{low}..{high.replace('-', ' - ')}"
+
+
+@pytest.mark.parametrize("drawn", ["", "\nW[ℓ] ~ N(0, 1)"])
+def test_an_element_that_is_read_by_its_number_is_there(drawn: str) -> None:
+    program = load(f"input x[t]\nh[0,t] = W[0] x[t]\nh[ℓ+1,t] = W[ℓ+1] h[ℓ,t]{drawn}")
+    assert not program.messages
+    assert axis(program, "W") == "0..L"
+
+
+def test_what_is_drawn_has_all_that_is_drawn() -> None:
+    """A parameter has what is read."""
+    text = "input x[t]\ny[t] = Σ_{i=1}^{3} b[i] x[t]"
+    assert axis(load(text), "b") == "1..3"
+    assert axis(load(f"{text}\nb[i] ~ N(0, 1)"), "b") == "0..I - 1"
+
+
+def test_a_sum_between_numbers_needs_no_size() -> None:
+    program = load("y = Σ_{1 ≤ n ≤ 4} n^2\nz = Σ_{0 < n < 4} 1/n")
+    assert not program.code.sizes
+    found = program.interpret({})
+    assert found["y"] == 30 and found["z"] == pytest.approx(1 + 1 / 2 + 1 / 3)

@@ -53,3 +53,10 @@ def test_top_k_is_printed_so_that_it_reads_back() -> None:
         g = np.random.default_rng(2).normal(size=(3, 4))
         again = Program.of_text(text, latex="\\" in text)
         np.testing.assert_array_equal(again.interpret({"g": g})["m"], best(g, 2))
+
+
+def test_top_k_of_a_row_that_a_token_picks() -> None:
+    program = Program.of_text("input w[t] in V\nm[t,e] = top_k(G[w[t],e], 2)")
+    assert not program.messages
+    w, G = np.array([2, 0, 2, 1]), np.random.default_rng(4).normal(size=(3, 5))
+    np.testing.assert_array_equal(program.interpret({"w": w}, {"G": G})["m"], best(G, 2)[w])

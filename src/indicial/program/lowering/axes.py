@@ -124,7 +124,7 @@ def _read_axis(context: Context, axis: AxisInfo, ranges: list[Range]) -> Range:
             low, high = ranges[variable.number]
             lower = lower + (low if factor > 0 else high) * factor
             upper = upper + (high if factor > 0 else low) * factor
-        if variables:
+        if variables or ranging:  # numbers alone do not say how far it goes
             read.append((lower, upper))
     return _hull(context, read, axis.declared) or (Size(), context.classes.atom(axis.size) - 1)
 

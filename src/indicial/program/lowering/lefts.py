@@ -75,11 +75,10 @@ def _first_span(outline: Outline, key: str, count: int) -> Span:
 
 def _lift_batch(lowering: Lowering, key: str, name: s.Name, arity: dict[str, int]) -> None:
     info = lowering.context.tensors.get(key)
-    span = lowering.outline.inputs[key][0].span if key in lowering.outline.inputs else name.span
     if info is not None:
-        axis = AxisInfo(lowering.context.classes.new("B", span, 4), "b", span)
+        axis = AxisInfo(lowering.context.classes.new("B", name.span, 4), "b", name.span)
         info.axes.insert(0, axis)
-        info.lifted = [s.Name("b", span=span)]
+        info.lifted = [name]
     elif key in arity:
         arity[key] += 1
     read = _first_read(lowering, key)

@@ -276,7 +276,7 @@ class Reading:
         """The class of a token tensor's vocabulary."""
         info = self.context.tensors[key]
         if info.values is None:
-            info.values = self.context.classes.new(key.upper() if len(key) == 1 else "V", span, 6)
+            info.values = self.context.classes.new("V", span, 6)
         return info.values
 
     def token_of(
