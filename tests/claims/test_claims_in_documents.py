@@ -119,7 +119,7 @@ claim y[k] = Σ_n x[k,n]
 
 def test_a_later_section_speaks_of_an_earlier_one(tmp_path: Path) -> None:
     text = """
-# Plain
+# Plain Map
 
 ```indicial
 input x[t,j]
@@ -133,7 +133,7 @@ z[t,i] = y[t,i]^2
 claim z[t,i] = (W[i,J] x[t,J])^2
 claim parameters of y = I J
 claim work of z > work of y
-claim work of plain < work
+claim work of plain_map < work
 ```
 """
     assert [v.status for v in tried(tmp_path, "plain.md", text)] == [HOLDS] * 4

@@ -4,6 +4,7 @@ import pytest
 from claiming import verdict, verdicts
 
 from indicial import load
+from indicial.claims.costs import MOST_TRIED, _grid
 from indicial.claims.experiment import HOLDS, REFUTED, UNTRIED
 
 RNN = "input x[t,k]\nh[t,j] = tanh(W[j,I] h[t-1,I] + U[j,K] x[t,K] - B[j])\n"
@@ -166,3 +167,12 @@ def test_sizes_of_one_letter_are_one_unless_the_claim_tells_them_apart() -> None
 
 def test_a_claim_may_name_a_number_that_is_defined() -> None:
     assert verdict("input x\ny = 2 x\nclaim parameters = y - y").status == UNTRIED
+
+
+@pytest.mark.parametrize("count", [1, 5, 6, 7])
+def test_many_sizes_are_tried_at_fewer_values(count: int) -> None:
+    names = [f"N_{n}" for n in range(count)]
+    tried = list(_grid(names, {"N_0": 7}))
+    assert {len(sizes) for sizes in tried} == {count} and len(tried) <= MOST_TRIED
+    assert all(sizes["N_0"] == 7 for sizes in tried)
+    assert len({sizes[names[-1]] for sizes in tried}) == {1: 1, 5: 6, 6: 6, 7: 4}[count]

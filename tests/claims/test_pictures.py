@@ -68,6 +68,17 @@ def test_an_arrow_leads_from_nothing_to_the_mean_of_a_plane() -> None:
     assert not vector.figure().axes[0].texts  # its mean is nearly nothing
 
 
+def test_a_plane_has_a_dot_for_each_draw_and_a_cross_at_their_mean() -> None:
+    (vector,) = pictures(load("x[i] ~ N(0, 1)\nplot of x[i]"), draws=50)
+    (axes,) = vector.figure().axes
+    dots, cross = axes.collections
+    np.testing.assert_array_equal(dots.get_offsets(), vector.values)
+    np.testing.assert_allclose(cross.get_offsets(), [vector.values.mean(axis=0)])
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("i = 0", "i = 1")
+    first, second = (text.get_text() for text in axes.get_legend().get_texts())
+    assert first == "draws" and second.startswith("mean (")
+
+
 def test_what_is_not_drawn_cannot_be_plotted() -> None:
     with pytest.raises(IndicialError, match="how x is drawn is not said"):
         pictures(load("input x[i]\ny[i] = 2 x[i]\nplot of y[i]"))

@@ -214,3 +214,8 @@ def test_the_spread_of_a_group_is_that_of_what_it_is_drawn_from() -> None:
     values = np.array([1.0, 2.0, 6.0])
     assert _group("variance", values) == pytest.approx(7)  # (4 + 1 + 9) / 2
     assert _group("std", values) == pytest.approx(math.sqrt(7))
+
+
+def test_a_name_that_noise_would_have_is_left_to_the_text() -> None:
+    text = "noise_1[i] ~ N(0, 1)\nε ~ N(0, 1)\nx[i] = noise_1[i] + ε\nclaim mean of x[i]^2 ≈ 2 within 0.2"
+    assert verdict(text).status == HOLDS

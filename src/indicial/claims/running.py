@@ -199,7 +199,7 @@ def _rotations(shape: tuple[int, ...], random: Random) -> Array:
     *front, rows, length = shape
     square, upper = np.linalg.qr(random.normal(size=(*front, length, rows)))
     signs = np.sign(np.diagonal(upper, axis1=-2, axis2=-1))
-    found: Array = np.swapaxes(square * np.where(signs == 0, 1, signs)[..., None, :], -1, -2)
+    found: Array = np.swapaxes(square * signs[..., None, :], -1, -2)
     return found
 
 

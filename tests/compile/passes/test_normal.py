@@ -82,6 +82,16 @@ def test_a_chain_of_matrices_is_multiplied_from_the_data() -> None:
     ]
 
 
+def test_a_sum_with_a_product_in_it_is_taken_term_by_term() -> None:
+    after = assert_kept(code("input x[t,k]\ny[i] = Σ_{t,j} (A[i,j] x[t,j] + b[j])"))
+    assert lines(after) == [
+        "y^{(1)}[j] = sum{t: 0..T-1}(x[t,j])",
+        "y^{(2)}[i] = sum{j: 0..K-1}(A[i,j] * y^{(1)}[j])",
+        "y^{(3)} = sum{t: 0..T-1, j: 0..K-1}(b[j])",
+        "y[i] = y^{(2)}[i] + y^{(3)}",
+    ]
+
+
 def test_equal_parts_are_one_tensor() -> None:
     after = normal(code(AWKWARD["one part twice"]))
     assert [s.target for s in after.statements] == ["y^{(1)}", "y^{(2)}", "y^{(3)}", "y", "z"]
