@@ -70,6 +70,18 @@ def test_without_recurrence_the_gradient_is_at_the_embedding() -> None:
     assert len(found.norms) == 11 and min(found.norms) > 0
 
 
+def test_points_of_a_picture_are_read_as_exactly_as_the_weights() -> None:
+    """They come in 32 bits, and all is computed in 64."""
+    sizes = {"V": 5, "X": 8, "Y": 8, "C": 3, "K": 4, "M": 4, "N": 4, "J": 4, "D": 4}
+    module = load("captioning").compile(sizes=sizes).eval()
+    inputs = {"I": torch.rand(8, 8, 8, 3), **texts()}
+    found = gradients_through_time(module, inputs)
+    assert [one.name for one in found if not isinstance(one, str)] == ["h"]
+    (step,) = jacobians(module, inputs)
+    assert isinstance(step, Jacobian)
+    assert saturations(module, inputs)
+
+
 def test_what_comes_from_later_steps_is_followed_forwards() -> None:
     """Read from behind, the same cell has the same curve as read from the front."""
     w = texts()["w"]

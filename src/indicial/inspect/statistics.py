@@ -65,7 +65,9 @@ class Twin:
         values = dict(self.values)
         for name, room in self.module._rooms.items():
             values[name] = room.cut(values[name], sizes)
-        return self.source.run(values, dict(inputs), sizes, {}, {})
+        # Points of pictures too: tokens stay whole numbers.
+        read = {n: x.double() if x.is_floating_point() else x for n, x in inputs.items()}
+        return self.source.run(values, read, sizes, {}, {})
 
 
 def told_sizes(module: ProgramModule, inputs: Mapping[str, torch.Tensor]) -> dict[str, int]:
