@@ -5,8 +5,11 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -79,8 +82,9 @@ def test_train_and_resume(here: Path, capsys: pytest.CaptureFixture[str], curves
     for checkpoint in Path("half/checkpoints").glob("step-00000004*"):
         checkpoint.rename(here / checkpoint.name)
     Path("half/tokenizer.json").unlink()  # it is made again, or nothing could be done with the run
-    status, out, _ = run(capsys, "--resume", "half")
+    status, out, err = run(capsys, "--resume", "half")
     assert status == 0 and "going on after step 2" in out
+    assert "note: half/tokenizer.json was missing, and was written again from the data" in err
     assert Run.open("half").tokenizer().size == Run.open(folder).tokenizer().size
     assert numbers("half") == numbers("runs/ugrnn-text-1")
     one, two = (Run.open(f).checkpoint("last").tensors for f in (folder, "half"))
@@ -108,6 +112,49 @@ def test_train_and_resume(here: Path, capsys: pytest.CaptureFixture[str], curves
     Path("half/run.json").write_text(json.dumps(told), encoding="utf-8")
     status, _, err = run(capsys, "--resume", "half")
     assert status == 2 and "that stored data in another way" in err and "--from half" in err
+
+
+def test_a_run_without_a_sound_checkpoint_is_left_as_it_is(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """To begin anew would save over what may still be mended; before its first checkpoint it may."""
+    assert run(capsys, "ugrnn", "--data", "text.txt", *QUICK, "--out", "one")[0] == 0
+    for path in Path("one/checkpoints").glob("*/tensors.safetensors"):
+        path.write_bytes(path.read_bytes()[:-1] + b"?")
+    before = {path: path.read_bytes() for path in Path("one").rglob("*") if path.is_file()}
+    status, out, err = run(capsys, "--resume", "one", "--max-steps", "6")
+    assert status == 2 and not out
+    assert "no checkpoint in one/checkpoints can be used" in err and "--from RUN" in err
+    assert "step-00000004 is damaged" in err and "step-00000000 is damaged" in err
+    assert before == {p: p.read_bytes() for p in Path("one").rglob("*") if p.is_file()}
+    shutil.rmtree("one/checkpoints")
+    status, out, _ = run(capsys, "--resume", "one")
+    assert status == 0 and Run.open("one").checkpoint("last").step == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda found: found["settings"].update(seed=7), "(seed: then 0, now 7)"),
+        (lambda found: found["settings"].update(learning_rate=0.5), "(learning_rate: then "),
+        (lambda found: found["equations"][0].update(text=found["equations"][0]["text"] + "\n# ?"),
+         "(the equations), so"),
+    ],
+)  # fmt: skip
+def test_what_a_run_follows_from_is_not_changed_under_it(
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: Callable[[dict[str, Any]], None],
+    told: str,
+) -> None:
+    assert run(capsys, "ugrnn", "--data", "text.txt", *QUICK, "--out", "one")[0] == 0
+    path = Path("one/run.json")
+    found = json.loads(path.read_text(encoding="utf-8"))
+    change(found)
+    path.write_text(json.dumps(found), encoding="utf-8")
+    status, _, err = run(capsys, "--resume", "one", "--max-steps", "5")
+    assert status == 2 and "one/run.json was changed since the checkpoint of step 4" in err
+    assert told in err and "--from one" in err
 
 
 def test_a_run_goes_on_from_anywhere_with_data_that_moved(

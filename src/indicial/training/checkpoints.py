@@ -260,6 +260,21 @@ class Checkpoints:
         """The newest checkpoint that is sound; None if there is none."""
         return self._first(self._paths())
 
+    def to_go_on(self) -> Checkpoint | None:
+        """The newest that is sound; None before the first was written.
+
+        Where all are damaged it is an error: who began anew would save over what may be mended.
+        """
+        found = self.latest()
+        if found is None and self.damaged:
+            listed = "".join(f"\n  {text}" for text in self.damaged)
+            raise IndicialError(
+                f"no checkpoint in {self.folder} can be used, so there is nothing to go on from. Nothing "
+                f"was changed:{listed}\nPut an intact copy of one of them back, or start a new run: in "
+                "another folder (--out FOLDER), or with the weights of another run (--from RUN)"
+            )
+        return found
+
     def best(self) -> Checkpoint | None:
         """The newest sound one that was saved as the best so far; None if there is none."""
         return self._first([path for path in self._paths() if _marked_best(path)])

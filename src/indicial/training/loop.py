@@ -119,12 +119,13 @@ def train(
     `plan` is what watchers are told at the start; without one they are told no time.
     """
     training = Training(task, module, choices, processes)
-    found = processes.share_checkpoint(run.checkpoints.latest() if writes() else None)
+    found = processes.share_checkpoint(run.checkpoints.to_go_on() if writes() else None)
     told = Watchers(watchers)
     for text in run.checkpoints.damaged:
         told.note(text)
     if found is not None:
         training.load(found)
+    training.progress.decided = run.description.decided()
     if plan is None:
         plan = make_plan(task, module, choices, run.folder, first=training.progress.step)
     with run.claimed(), torch.random.fork_rng(devices=[]):

@@ -18,9 +18,11 @@ from __future__ import annotations
 
 import difflib
 import functools
+import hashlib
+import json
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -47,6 +49,7 @@ from indicial.training.checkpoints import (
 )
 from indicial.training.equations import Equations
 from indicial.training.processes import divided, writes
+from indicial.training.settings import MAY_CHANGE
 from indicial.training.watchers import Summary
 
 FORMAT = 1
@@ -57,6 +60,9 @@ METRICS = "metrics.jsonl"
 CHECKPOINTS = "checkpoints"
 CLAIM = ".claim"
 WHICH = ("best", "last")
+EQUATIONS = "the equations"
+FREE = (*MAY_CHANGE, "seconds", "eval_every", "save_every", "validation", "from")
+"""Settings that change no step; a run keeps those that were said anew when it went on."""
 MOST_SIZE = 10**9
 KINDS = {
     "sizes": dict,
@@ -108,6 +114,14 @@ class Description:
             "versions": dict(self.versions),
             "created": self.created,
         }
+
+    def decided(self) -> dict[str, Any]:
+        """What each step follows from, by name; the data have a digest of their own."""
+        equations = json.dumps(self.equations.to_json(), sort_keys=True).encode()
+        settings = {n: v for n, v in self.settings.items() if n not in FREE}
+        sizes = {f"size {name}": value for name, value in self.sizes.items()}
+        digest = hashlib.sha256(equations).hexdigest()
+        return {EQUATIONS: digest, "task": self.task, **sizes, **settings}
 
     @staticmethod
     def from_json(found: Mapping[str, Any]) -> Description:
@@ -286,14 +300,18 @@ class Run:
         """How the cells of each input become numbers, of a run with several inputs."""
         return load_codings(self.folder)
 
-    def mend(self, data: Kept) -> None:
+    def mend(self, data: Kept, tell: Callable[[str], None] = lambda text: None) -> None:
         """Writes the tokens that the data were cut with where they are lost: without them a model is
         mute."""
+        several = self.description.task == "columns"
         try:
-            self.codings() if self.description.task == "columns" else self.tokenizer()
+            self.codings() if several else self.tokenizer()
         except IndicialError:
             if writes():
+                path = self.folder / (COLUMNS if several else TOKENIZER)
+                lost = "damaged" if path.exists() else "missing"
                 data.save(self.folder)
+                tell(f"note: {path} was {lost}, and was written again from the data")
 
 
 def load_weights(module: ProgramModule, checkpoint: Checkpoint) -> None:

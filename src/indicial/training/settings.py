@@ -373,6 +373,9 @@ def _check_once(path: Path, node: Any) -> None:
             lines[name] = line
 
 
+MAY_CHANGE = ("out", "device", "fsdp", "max_steps", "patience", "data", "tensorboard")
+"""What changes no step of a training, only how many there are and who looks on."""
+
 FLOAT32, BFLOAT16 = "float32", "bfloat16"
 
 

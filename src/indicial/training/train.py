@@ -21,14 +21,15 @@ from indicial.data.corpus import Data
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
 from indicial.tasks.task import Classes
+from indicial.training.checkpoints import Checkpoint, first_change
 from indicial.training.curves import Confusion, Curves, Metrics, TensorBoard, summary_writer
 from indicial.training.defaults import best_device
 from indicial.training.display import make_display
 from indicial.training.loop import FEW, make_plan, rehearse
 from indicial.training.loop import train as take_steps
 from indicial.training.processes import ALONE, Processes, joined_processes
-from indicial.training.run import Description, Run
-from indicial.training.settings import Choices, Settings
+from indicial.training.run import EQUATIONS, FILE, Description, Run
+from indicial.training.settings import MAY_CHANGE, Choices, Settings
 from indicial.training.shared_data import Tell, read_run_data
 from indicial.training.starting import Origin, Ready, begin, task_of
 from indicial.training.watchers import Watcher
@@ -100,7 +101,9 @@ def resume(
     if settings.device is not None:
         choices = replace(choices, device=best_device(settings.device, processes.of))
     processes.rows(choices.batch_size, said=True)
-    latest = run.checkpoints.latest()
+    latest = run.checkpoints.to_go_on()
+    if latest is not None:
+        _check_description(run, latest)
     first = processes.share(latest.step if latest is not None else 0)
     stretch = processes.share(latest and latest.facts.get("stretch"))
     _check_left(folder, first, settings.max_steps)
@@ -126,7 +129,7 @@ def resume(
     _check_data(run, data)
     if settings.data:
         run.keep_setting("data", list(settings.data))
-    run.mend(data)
+    run.mend(data, tell)
     rows = (choices.context, choices.batch_size)
     task = task_of(run.description.task, program, data, kept, *rows, choices.seed)
     torch.manual_seed(choices.seed)
@@ -173,16 +176,27 @@ def _check_data(run: Run, data: Data | Columns) -> None:
         )
 
 
+def _check_description(run: Run, latest: Checkpoint) -> None:
+    """`run.json` still says what the steps up to here followed from."""
+    before, now = latest.facts.get("decided"), run.description.decided()
+    changed = None if before is None else first_change(before, now)
+    if before is None or changed is None:  # it is from before this was kept, or all is as it was
+        return
+    then = f"then {_typed(before.get(changed))}, now {_typed(now.get(changed))}"
+    how = "" if changed == EQUATIONS else f": {then}"
+    raise IndicialError(
+        f"{run.folder / FILE} was changed since the checkpoint of step {latest.step} was written "
+        f"({changed}{how}), so the run cannot go on as if nothing had happened. Put back what was "
+        f"there; to train its weights in another way: --from {run.folder}"
+    )
+
+
 def _check_left(folder: str, done: int, most: int | None) -> None:
     if most is not None and most < done:
         raise IndicialError(
             f"--max-steps {most}: {folder} has done {done:,} steps already; "
             "give a larger number, or leave it out"
         )
-
-
-MAY_CHANGE = ("out", "device", "fsdp", "max_steps", "patience", "data", "tensorboard")
-"""What changes no step of a training, only how many there are and who looks on."""
 
 
 def _check_same(folder: str, said: Settings, kept: Settings) -> None:

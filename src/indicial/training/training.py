@@ -59,6 +59,8 @@ class Progress:
     """Looks at the validation part since the best one."""
     stretch: dict[str, Any] | None = None
     """The one that the training is on, if it was planned anew."""
+    decided: dict[str, Any] | None = None
+    """What all steps follow from, as the run describes it."""
 
 
 @dataclass(frozen=True)
