@@ -98,7 +98,7 @@ def test_bad_rows_are_counted_and_told_with_their_lines(tmp_path: Path) -> None:
     )  # fmt: skip
     assert data.train.rows == 37
     (note,) = data.description["notes"]
-    assert note.startswith("3 rows of the training part are left out:")
+    assert note.startswith("3 of 40 rows of the training part are left out:")
     for line in (8, 22, 32):
         assert f"a.tsv, line {line}: " in note
 

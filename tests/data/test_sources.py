@@ -305,8 +305,8 @@ def test_fields() -> None:
         "a.csv, line 3: the row ends before the column 'body'; the columns are title, body"
     )
     assert "a.csv, line 2: there is no field 'text'" in refusal("a.csv", field="text")
-    assert "b.csv, row in line 2: unexpected end of data" in refusal(
-        write("b.csv", 'text\n"open\n')
+    assert "b.csv, lines 2 to 3: a quote that opens in line 2 is not closed" in refusal(
+        write("b.csv", 'text\n"open\nto the end\n')
     )
 
 

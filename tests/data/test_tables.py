@@ -71,6 +71,36 @@ def test_bad_rows_say_why_and_where(tmp_path: Path) -> None:
     assert whys == [(1, False), (3, True), (4, True), (5, False)]
 
 
+@pytest.mark.parametrize(
+    ("torn", "why", "lost"),
+    [
+        ({102: '"'}, "lines 102 to 301: a quote that opens in line 102 is not closed", 200),
+        ({102: '"', 152: '"'}, "lines 102 to 152: a quote that opens in line 102 is closed only in line 152", 51),
+    ],
+)  # fmt: skip
+def test_a_quote_that_is_not_closed_swallows_no_file(
+    tmp_path: Path, torn: dict[int, str], why: str, lost: int
+) -> None:
+    """The lines behind it are those of other rows, and as good as any."""
+    lines = ["x,y", *(f"text {n},1" for n in range(2, 302))]
+    for number, quote in torn.items():
+        lines[number - 1] = quote + lines[number - 1]
+    table = open_table(write(tmp_path, "a.csv", "\n".join(lines) + "\n"))
+    with pytest.raises(IndicialError) as told:
+        list(table.rows())
+    assert f"a.csv, {why}" in str(told.value) and f"{lost} of 301 lines" in str(told.value)
+
+
+def test_a_few_lines_that_a_quote_swallowed_are_a_bad_row(tmp_path: Path) -> None:
+    lines = ["x,y", *(f"text {n},1" for n in range(2, 400)), '"open,1', "last,1"]
+    (row,) = [
+        (line, cells)
+        for line, cells in open_table(write(tmp_path, "a.csv", "\n".join(lines))).rows()
+        if isinstance(cells, Bad)
+    ]
+    assert row == (400, Bad("a quote that opens in line 400 is not closed", 2))
+
+
 def test_conllu(tmp_path: Path) -> None:
     rows = list(open_table(write(tmp_path, "a.conllu", CONLLU)).rows())
     assert [line for line, _ in rows] == [1, 10]

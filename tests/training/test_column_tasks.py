@@ -291,6 +291,26 @@ def test_long_rows_are_told(pairs: list[str]) -> None:
         begin(Settings.read({**said, "context": 2, "tokens": "characters", "out": "other"}))
 
 
+@pytest.mark.parametrize("labels", [["good"], ["good", "bad"]])
+def test_one_label_alone_is_told(pairs: list[str], labels: list[str]) -> None:
+    """An accuracy of 1 looks like success, and says nothing."""
+    Path("class.eq").write_text(CLASS, encoding="utf-8")
+    rows = [f"text {n},{labels[n % len(labels)]}" for n in range(40)]
+    Path("a.csv").write_text("\n".join(["x,y", *rows, "no label"]) + "\n", encoding="utf-8")
+    told: list[str] = []
+    said = {
+        "model": "class.eq",
+        "data": "a.csv",
+        "max_steps": 1,
+        "batch_size": 4,
+        "set": {"J": "8"},
+    }
+    begin(Settings.read(said), told.append)
+    alone = [text for text in told if "y is always 'good'" in text]
+    assert len(alone) == (len(labels) == 1)
+    assert any("a.csv, line 42: it has 1 of 2 values" in text for text in told)
+
+
 def test_models_are_compared_on_the_same_columns(pairs: list[str], tmp_path: Path) -> None:
     Path("other.eq").write_text(BAG.replace("mean_s", "Σ_s").replace("in U", "in Z"))
     Path("class.eq").write_text(CLASS, encoding="utf-8")

@@ -34,6 +34,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from indicial.data.documents import span_of_lines
 from indicial.data.tables import (
     LINE,
     Arrays,
@@ -196,7 +197,9 @@ class Strand:
     def rows(self) -> Iterator[Row]:
         for table in self.tables:
             for line, cells in table.rows():
-                yield Row(f"{table.name}, line {line}", self._read(table, cells))
+                last = line + cells.lines - 1 if isinstance(cells, Bad) else line
+                where = f"{table.name}, {span_of_lines(line, last)}"
+                yield Row(where, self._read(table, cells))
 
     def _read(self, table: Table, cells: Cells | Bad) -> Cells | Bad:
         if isinstance(cells, Bad):

@@ -318,7 +318,25 @@ def _csv_rows(file: File, kind: str, raw: bool) -> Iterator[tuple[int, object]]:
             yield begins, dict(row)
             begins = reader.line_num + 1
     except csv.Error as error:
-        raise IndicialError(f"{file.name}, row in line {begins}: {error}") from None
+        last = reader.reader.line_num  # which counts the lines of a row that does not end as well
+        where, why = span_of_lines(begins, last), torn(error, begins, last)
+        raise IndicialError(f"{file.name}, {where}: {why}") from None
+
+
+def span_of_lines(first: int, last: int) -> str:
+    return f"lines {first} to {last}" if last > first else f"line {first}"
+
+
+def torn(error: csv.Error, first: int, last: int) -> str:
+    """What is wrong with the quotes of a row that goes from one line to another."""
+    said = str(error)
+    if "end of data" in said:
+        return f"a quote that opens in line {first} is not closed"
+    if "expected after" not in said:
+        return said
+    if last > first:
+        return f"a quote that opens in line {first} is closed only in line {last}, with more text right behind it"
+    return "text stands right behind a closing quote; a quote inside quotes is written twice"
 
 
 def separator(header: str) -> str:

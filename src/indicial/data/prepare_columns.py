@@ -242,7 +242,9 @@ class Making:
                     "part cannot be read:" + "".join(f"\n  {line}" for line in written.bad)
                 )
             if written.left_out:
-                counts["notes"].append(_left_out(written, name))
+                every = written.rows + written.left_out
+                told = left_out(written.bad, written.left_out, every, f" of the {name} part")
+                counts["notes"].append(told)
             counts[part] = {
                 "rows": written.rows,
                 "left_out": written.left_out,
@@ -295,13 +297,14 @@ def _content(cell: object) -> str:
     return cell if isinstance(cell, str) else repr(cell)
 
 
-def _left_out(written: _Written, part: str) -> str:
-    rest = written.left_out - len(written.bad)
+def left_out(bad: Sequence[str], count: int, of: int, part: str = "") -> str:
+    """What a command tells of rows that it does not read; `bad` says of the first of them why."""
+    shown = bad[:TOLD]
+    rest = count - len(shown)
     more = f"\n  and {rest:,} more" if rest > 0 else ""
-    rows = f"{written.left_out:,} row{'s' * (written.left_out != 1)}"
-    lines = "".join(f"\n  {line}" for line in written.bad)
-    verb = "is" if written.left_out == 1 else "are"
-    return f"{rows} of the {part} part {verb} left out:{lines}{more}"
+    lines = "".join(f"\n  {line}" for line in shown)
+    verb = "is" if count == 1 else "are"
+    return f"{count:,} of {of:,} rows{part} {verb} left out:{lines}{more}"
 
 
 @dataclass

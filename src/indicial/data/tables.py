@@ -34,7 +34,17 @@ from typing import Any
 import numpy as np
 
 from indicial.data import treebanks
-from indicial.data.documents import FIELD_MOST, OVER, File, kind_of, lines_of, separator, twice_in
+from indicial.data.documents import (
+    FIELD_MOST,
+    OVER,
+    File,
+    kind_of,
+    lines_of,
+    separator,
+    span_of_lines,
+    torn,
+    twice_in,
+)
 from indicial.data.sources import missing
 from indicial.data.world import tables
 from indicial.program.inputs import memory
@@ -42,6 +52,8 @@ from indicial.program.messages import IndicialError
 
 LINE = "line"
 PICTURES = (".jpg", ".jpeg", ".png")
+MOST_SWALLOWED = 0.01
+"""Of the lines: so many may be lost, beside rows that are wrong, because a quote is not closed."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,8 @@ class Bad:
     """A row that cannot be used, and why."""
 
     why: str
+    lines: int = 1
+    """How many it goes over."""
 
 
 Cells = dict[str, Any]
@@ -140,16 +154,21 @@ class Separated(Table):
     def rows(self) -> Rows:
         mark, names = self._first[0], self.columns
         reader = self._reader(lines_of(self.file, raw=False), mark)
-        begins = 1
+        begins, swallowed = 1, 0
+        example: tuple[int, Bad] | None = None
         while True:
             try:
                 cells = next(reader, None)
             except csv.Error as error:
-                yield begins, Bad(str(error))
+                bad = Bad(torn(error, begins, reader.line_num), reader.line_num - begins + 1)
+                if bad.lines > 1:
+                    swallowed += bad.lines
+                    example = example or (begins, bad)
+                yield begins, bad
                 begins = reader.line_num + 1
                 continue
             if cells is None:
-                return
+                break
             line, begins = begins, reader.line_num + 1
             if (line == 1 and self.header) or not cells:
                 continue
@@ -157,7 +176,15 @@ class Separated(Table):
                 yield line, dict(zip(names, cells, strict=True))
             else:
                 many = f". {OVER[mark]}" if len(cells) > len(names) else ""
-                yield line, Bad(f"it has {len(cells)} of {len(names)} values{many}")
+                why = f"it has {len(cells)} of {len(names)} values{many}"
+                yield line, Bad(why, begins - line)
+        if example is not None and swallowed > MOST_SWALLOWED * reader.line_num:
+            line, bad = example
+            raise IndicialError(
+                f"{self.name}, {span_of_lines(line, line + bad.lines - 1)}: {bad.why}, so that {swallowed:,} of "
+                f"{reader.line_num:,} lines are not read. Close it where its value ends; a quote inside quotes "
+                "is written twice"
+            )
 
 
 @dataclass(frozen=True)

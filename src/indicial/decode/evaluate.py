@@ -38,7 +38,7 @@ from indicial.data.codings import Coding, Refused
 from indicial.data.column_rows import Columns, Held, Part
 from indicial.data.corpus import Corpus, Data
 from indicial.data.documents import DOCUMENTS
-from indicial.data.prepare_columns import made_parts, true_nats
+from indicial.data.prepare_columns import left_out, made_parts, true_nats
 from indicial.data.prepare_text import write_tokens
 from indicial.data.sources import Files, Names, Sentences, open_source
 from indicial.data.tables import Bad, Table
@@ -57,8 +57,6 @@ from indicial.training.run import Run
 
 WORLD = 1000
 """Rows of a built-in world that are made for this."""
-TOLD = 5
-"""Rows that are left out and are told one by one."""
 
 
 @dataclass(frozen=True)
@@ -187,14 +185,7 @@ def _read(
     if not cells:
         raise IndicialError(f"no row of {bound.name} can be read" + (f": {bad[0]}" if bad else ""))
     held = {s.name: Held.of(s, codings[s.name], values[s.name]) for s in slots}
-    notes = (
-        [
-            f"{len(bad):,} of {len(bad) + len(cells):,} rows {'is' if len(bad) == 1 else 'are'} left out:",
-            *bad[:TOLD],
-        ]
-        if bad
-        else []
-    )
+    notes = [left_out(bad, len(bad), len(bad) + len(cells))] if bad else []
     return Part(held, len(cells), ""), cells, notes
 
 

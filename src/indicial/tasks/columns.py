@@ -77,7 +77,7 @@ class ColumnTask(Task):
         self.form: Form = form_of(program)
         self.slots = self.form.slots
         self.scoring = _scoring(self.form, data)
-        self.notes: list[str] = []
+        self.notes: list[str] = list(_nothing_to_learn(self.form, data))
         self._rows = {name: self._fitting(name, part) for name, part in self._parts.items()}
         if not all(map(len, self._rows.values())):
             raise IndicialError(
@@ -382,6 +382,17 @@ def batch_of(
             lengths[slot.length] = torch.from_numpy(long)
     texts = [lengths[s.length] for s in slots if s.length is not None]
     return Batch(inputs, lengths, sum(int(long.sum()) for long in texts) or len(rows))
+
+
+def _nothing_to_learn(form: Form, data: Columns) -> Iterator[str]:
+    """What is predicted and is always the same."""
+    for part in form.parts:
+        coding = data.codings[part.slot.name]
+        if isinstance(coding, Names) and len(coding.names) == 1:
+            yield (
+                f"{part.slot.name} is always {coding.names[0]!r}: where there is one label alone there is nothing "
+                "to learn, and every answer is right"
+            )
 
 
 def _scoring(form: Form, data: Columns) -> Nothing:
