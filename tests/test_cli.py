@@ -295,3 +295,26 @@ def test_data_may_be_said_several_times() -> None:
 
     options = _parser().parse_args(["train", "rnn", "--data", "a", "b", "--data", "c"])
     assert options.data == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "module", ["indicial.program.terminal", "indicial.commands.arguments", "indicial.commands.export"]
+)  # fmt: skip
+def test_ctrl_c_while_it_starts_ends_quietly(module: str) -> None:
+    import subprocess
+    import sys
+
+    code = f"""
+import sys
+from indicial.cli import main
+
+class Interrupted:
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupted())
+sys.exit(main(["models"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")

@@ -3,20 +3,18 @@
 $ indicial check notes.tex
 $ indicial explain transformer --set J=512
 $ indicial models
+
+Everything is imported inside `main`, where Ctrl-C is waited for.
 """
 
 from __future__ import annotations
 
-import argparse
-import gc
 import sys
-from collections.abc import Sequence
-from importlib import import_module
+from typing import TYPE_CHECKING
 
-from indicial import __version__
-from indicial.commands.arguments import Parser, note_outputs
-from indicial.program.messages import IndicialError
-from indicial.program.terminal import shown_safely
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
 
 DESCRIPTION = "Index notation that runs: check, explain and train equations of sequence models."
 
@@ -38,14 +36,26 @@ COMMANDS = (
 )  # fmt: skip
 """Files of `commands`, in the order in which `--help` lists them; each adds its commands to the parser."""
 
+INTERRUPTED = 130
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; gives the exit status."""
-    with shown_safely():
-        return _run(arguments)
+    try:
+        from indicial.program.terminal import shown_safely
+
+        with shown_safely():
+            return _run(arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    import gc
+
+    from indicial.commands.arguments import note_outputs
+    from indicial.program.messages import IndicialError
+
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command is None:
@@ -65,8 +75,6 @@ def _run(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 0
-    except KeyboardInterrupt:
-        return 130
     except RecursionError:
         print(
             "indicial: that is nested too deep; give inner parts names of their own",
@@ -85,6 +93,12 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    import argparse
+    from importlib import import_module
+
+    from indicial import __version__
+    from indicial.commands.arguments import Parser
+
     parser = Parser(
         prog="indicial", description=DESCRIPTION, epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
