@@ -147,8 +147,9 @@ def _check(options: argparse.Namespace) -> int:
 def _files(name: str) -> list[str]:
     """What a name stands for: the texts of a folder, else itself."""
     from indicial import library
+    from indicial.library.loading import named_path
 
-    folder = Path(name)
+    folder = named_path(name)
     if name in library.names() or not folder.is_dir():
         return [name]
     found = [

@@ -451,7 +451,9 @@ def _document(what: Text) -> Document:
         return read_text(library.path(what).read_text(encoding="utf-8"), f"{what}.eq")
     if isinstance(what, str) and _is_text(what):
         return read_text(what, _NAMES.get(by_looks(what), "text.eq"))
-    path = Path(what)
+    path = named_path(what)
+    if path.is_dir():
+        raise IndicialError(f"{path} is a folder: name a file in it, or a model")
     if not path.exists():
         close = difflib.get_close_matches(str(what), library.names(), 1)
         hint = f"; did you mean {close[0]}?" if close else ""
@@ -459,6 +461,13 @@ def _document(what: Text) -> Document:
             f"there is no file and no model {what}{hint} (`indicial models` lists the models)"
         )
     return read(path)
+
+
+def named_path(what: str | os.PathLike[str]) -> Path:
+    """The path of what is named; an empty name, of a variable that is not set, is no folder."""
+    if not os.fspath(what).strip():
+        raise IndicialError("an empty name names nothing: give a file, a model or equations")
+    return Path(what)
 
 
 def _beside(what: Text | Program) -> list[Path]:
