@@ -26,6 +26,12 @@ def test_dir_shows_what_there_is_and_nothing_else() -> None:
         assert getattr(indicial, name).__name__ == name
 
 
+def test_what_is_computed_is_shown_by_its_shapes() -> None:
+    program = indicial.load("y[j] = W[j,I] x[I]\nloss = Σ_j y[j]")
+    found = program.interpret({"x": [1, 2, 3]}, {"W": [[1, 2, 3], [4, 5, 6]]})
+    assert repr(found) == "Result(y: (2,), loss: ())"
+
+
 def test_the_page_names_everything() -> None:
     for name in indicial.__all__:
         assert re.search(rf"\b{name}\b", PAGE), name

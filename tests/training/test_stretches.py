@@ -151,7 +151,7 @@ def test_a_few_steps_that_were_thought_slow(
     assert timed.max_steps < 10
     summary, _ = trained(tmp_path / "run", Last(), timed)
     assert summary.seconds == pytest.approx(80, rel=0.1)
-    assert not any("of the time are left" in line for line in summary_lines(summary))
+    assert not any("of the time is left" in line for line in summary_lines(summary))
 
 
 def test_one_that_is_planned_anew_goes_on_bit_for_bit(
@@ -186,7 +186,7 @@ def test_it_ends_when_it_no_longer_helps(tmp_path: Path, monkeypatch: pytest.Mon
     assert len([note for note in last.notes if f"no better since step {best}," in note]) == 1
     falls = max(step for step, rate in last.rates.items() if rate > 0.9 * last.rates[best])
     assert falls < summary.step < 3 * best and last.rates[summary.step] < 0.1 * last.rates[best]
-    assert any("of the time are left" in line for line in summary_lines(summary))
+    assert any("of the time is left" in line for line in summary_lines(summary))
     assert WORSE == 2 and run.checkpoint("last").facts["stretch"]["ending"]
 
 
@@ -204,7 +204,7 @@ def test_noise_is_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     summary, run = trained(tmp_path / "run", last)
     assert summary.reason == "finished" and len(looks) > 2 * WORSE
     assert not run.checkpoint("last").facts["stretch"]["ending"]
-    assert not any("of the time are left" in line for line in summary_lines(summary))
+    assert not any("of the time is left" in line for line in summary_lines(summary))
 
 
 def test_steps_that_were_said_are_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -282,7 +282,7 @@ def summary_lines(summary: Summary) -> list[str]:
     spare = (summary.budget or 0.0) - summary.seconds
     if summary.reason == "finished" and spare > SPARE * (summary.budget or 0.0):
         lines.append(
-            f"{clock(spare)} of the time are left: to read so little text more often would not help"
+            f"{clock(spare)} of the time is left: to read so little text more often would not help"
         )
     lines += [*summary.notes, f"the run is in {summary.folder}"]
     if summary.reason == "stopped" and summary.step < summary.of:

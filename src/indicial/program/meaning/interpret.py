@@ -47,6 +47,10 @@ class Result(Mapping[str, "Array"]):
             name = canonical_name(name)  # any spelling: `alpha`, `\\alpha`, `α`
         return self.values_by_name[name]
 
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name}: {tuple(value.shape)}" for name, value in self.items())
+        return f"Result({shapes})"
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.values_by_name)
 
