@@ -318,3 +318,62 @@ sys.exit(main(["models"]))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "")
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("train ugrnn --data people --batch-size 0", "--batch-size takes a number of at least 1"),
+        ("train ugrnn --max-steps 5", "name the data to train on"),
+        ("train --resume none", "there is no run none"),
+        ("train ugrnn --data people --from none", "there is no run none"),
+        ("generate none", "there is no run none"),
+        ("evaluate none --data people", "there is no run none"),
+        ("inspect none", "there is no run none"),
+        ("report none", "there is no run none"),
+    ],
+)
+def test_a_wrong_call_waits_for_no_heavy_library(call: str, told: str, tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    code = f"""
+import sys
+from indicial.cli import main
+status = main({call.split()!r})
+sys.exit(9 if "torch" in sys.modules else status)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 2, done.stderr
+    assert told in done.stderr
+
+
+def test_the_settings_of_a_text_wait_for_no_heavy_library() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys, indicial.decode.settings; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_an_empty_name_is_no_folder(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """`indicial check "$NOTES"`, where that is not set."""
+    (tmp_path / "wrong.eq").write_text("y[j] = W[j,I] x[I", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for command in ("check", "explain"):
+        status, out, err = run(capsys, command, name)
+        assert (status, out) == (2, "") and "an empty name names nothing" in err
+
+
+def test_a_folder_is_no_program(tmp_path: Path) -> None:
+    from indicial import IndicialError, load
+
+    with pytest.raises(IndicialError, match="is a folder: name a file in it"):
+        load(str(tmp_path))
+    with pytest.raises(IndicialError, match="an empty name names nothing"):
+        load("")

@@ -26,7 +26,7 @@ examples:
   indicial explain ugrnn --set J=256   the costs as numbers
   indicial try "y[j] = W[j,I] x[I]"    run equations on small random values
   indicial train ugrnn --data people   train a model, here on a built-in world
-  indicial generate runs/people        text from a trained model
+  indicial generate runs/ugrnn-people-1    text from that model
   indicial compare rnn gru --data people   models on equal terms, side by side
   indicial lab transformer             equations, costs and runs in the browser
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import os
@@ -193,6 +194,39 @@ def test_a_wrong_call_is_told(
 ) -> None:
     assert main(["generate", str(runs["bag"].folder), *words]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_a_model_that_writes_nothing_has_no_prompt(
+    runs: dict[str, Run], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["generate", str(runs["sort"].folder), "--prompt", "hund"]) == 2
+    told = capsys.readouterr().err
+    assert "--prompt is what a written text begins with" in told and "say --input x=…" in told
+
+
+@pytest.mark.parametrize("typed", [b"", b"hund\n"])
+def test_what_is_waited_for_on_a_terminal_is_said(
+    runs: dict[str, Run],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    typed: bytes,
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+        def fileno(self) -> int:
+            return read
+
+    read, write = os.pipe()
+    os.write(write, typed)
+    os.close(write)
+    monkeypatch.setattr("sys.stdin", Terminal())
+    lines, told = said(capsys, runs["sort"].folder, "--input", "x=-")
+    os.close(read)
+    assert "note: x is read from standard input, one in each line" in told
+    assert len(lines) == bool(typed)
+    assert ("there is no answer, since nothing was given" in told) == (not typed)
 
 
 def test_what_is_there_is_not_written_over(

@@ -10,9 +10,8 @@ import pytest
 
 from indicial import load
 from indicial.data.tokenizers import Bytes, make_tokenizer
-from indicial.decode import generate
 from indicial.decode.settings import Decoding
-from indicial.decode.text import Session, Speaker
+from indicial.decode.text import Session, Speaker, generate
 from indicial.decode.tokens import generate_tokens
 from indicial.program.messages import IndicialError
 from tests.decode.runs import CHARACTERS, make_run

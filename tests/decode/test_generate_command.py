@@ -11,7 +11,7 @@ import pytest
 
 from indicial.cli import main
 from indicial.data.tokenizers import make_tokenizer
-from indicial.decode import generate
+from indicial.decode.text import generate
 from indicial.training.run import Run
 from tests.decode.runs import make_run
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from indicial.decode import generate
+from indicial.decode.text import generate
 from indicial.lab.compare import Run
 from indicial.page import runs
 from indicial.page.protocol import QUESTIONS

@@ -18,8 +18,9 @@ from reports import plan
 from small import CHOICES, small_module, small_run, small_task
 
 from indicial.training.curves import Metrics
+from indicial.training.folders import FILE
 from indicial.training.loop import train
-from indicial.training.run import FILE, Run
+from indicial.training.run import Run
 
 STEPS = 36
 MOST_KILLS = 12

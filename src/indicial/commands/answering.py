@@ -33,12 +33,15 @@ TOLD = 5
 MOST_WAITING = 4096
 """Lines of standard input that are answered together."""
 STANDARD = "-"
+PATIENCE = 1.0
+"""Seconds in which nothing comes, until it is told what is waited for."""
 
 
 def answer(options: argparse.Namespace, run: Run) -> int:
     """Writes the answers to all rows that `--input` names."""
     from indicial.data.tables import Bad
     from indicial.decode.answers import Answerer
+    from indicial.tasks.forms import SEQUENCE
 
     if options.interactive:
         raise IndicialError("--interactive is for one text; give lines by --input NAME=-")
@@ -46,14 +49,21 @@ def answer(options: argparse.Namespace, run: Run) -> int:
         raise IndicialError("with --input a --prompt is what each answer begins with: give one")
     check_outputs(options, "out")
     answerer = Answerer.of(run, options.checkpoint)
+    if options.prompt and answerer.form.kind != SEQUENCE:
+        said = " ".join(f"--input {slot.name}=…" for slot in answerer.given)
+        raise IndicialError(
+            f"--prompt is what a written text begins with, and this model writes none ({answerer.form.says}): "
+            f"say {said}"
+        )
     settings = answerer.settings({**decoding(options), "stop_at_repeat": None})
     prompt = options.prompt[0] if options.prompt else ""
     shown = _shower(options, run, answerer)
-    bad = Refusals()
+    bad, asked = Refusals(), 0
     every: list[Answer] = []
     with _output(options.out) as out:
         for block in blocks(options, answerer):
             bad.block = block
+            asked += len(block)
             rows = [{} if isinstance(row.cells, Bad) else row.cells for row in block]
             for one in answerer.answers(rows, settings, prompt, refused=bad.add):
                 if options.json:
@@ -66,6 +76,8 @@ def answer(options: argparse.Namespace, run: Run) -> int:
             answers = [one.to_json() for one in every]
             print(json.dumps({**told, "answers": answers}, ensure_ascii=False, indent=2), file=out)
     bad.tell()
+    if not asked:
+        print("note: there is no answer, since nothing was given to be read", file=sys.stderr)
     return 0
 
 
@@ -209,7 +221,11 @@ def _lines(texts: dict[str, str], inputs: Sequence[str]) -> Iterator[list[Row]]:
     if lacking := [name for name in inputs if name not in texts]:
         raise IndicialError(f"say what {lacking[0]} is as well: --input {lacking[0]}=TEXT")
     numbers = itertools.count(1)
-    for lines in waiting(sys.stdin.fileno()):
+    handle = sys.stdin.fileno()
+    if sys.stdin.isatty() or not select.select([handle], [], [], PATIENCE)[0]:
+        told = f"note: {name} is read from standard input, one in each line; Ctrl-D ends it"
+        print(told, file=sys.stderr)
+    for lines in waiting(handle):
         yield [Row(f"line {next(numbers)}", {**texts, name: line}) for line in lines]
 
 

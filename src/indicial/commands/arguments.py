@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from indicial.compile.ground import private
 from indicial.program.messages import IndicialError
 from indicial.program.outputs import MADE, check_output
+from indicial.training.folders import check_run
 from indicial.training.settings import Option
 
 if TYPE_CHECKING:
@@ -197,6 +198,18 @@ def refuse(options: argparse.Namespace, names: Iterable[str], why: str) -> None:
 def counted(number: int, word: str) -> str:
     """`1 row`, `2,000 rows`."""
     return f"{number:,} {word}{'s' * (number != 1)}"
+
+
+def reads_run(parser: Parser) -> None:
+    """Adds RUN, the folder of a run; that it is one is known before anything heavy is imported."""
+    parser.add_argument("run_folder", metavar="RUN", help="the folder of a run")
+    run: Callable[[argparse.Namespace], int] = parser.get_default("run")
+
+    def checked(options: argparse.Namespace) -> int:
+        check_run(options.run_folder)
+        return run(options)
+
+    parser.set_defaults(run=checked)
 
 
 def print_json(value: object, **how: Any) -> None:

@@ -22,6 +22,7 @@ from indicial.commands.arguments import (
     option,
     pair,
     print_json,
+    reads_run,
     refuse,
     weights,
 )
@@ -52,7 +53,7 @@ exit status: 0, 2 for wrong usage.
 
 def _add_inspect(commands: Commands[Any]) -> None:
     parser = command(commands, "inspect", "look inside a trained model", INSPECT, _inspect)
-    parser.add_argument("run_folder", metavar="RUN", help="the folder of a run")
+    reads_run(parser)
     option(parser, "--data PATH", "texts to look with (the validation part of the run)", nargs="+")
     option(parser, "--field NAME", "the field or column that holds the text")
     option(parser, "--words A,B,C", "whose nearest words to show (those that come most often)", default="")  # fmt: skip
@@ -88,9 +89,9 @@ ATTEND = """\
 Shows what each head of a model looks at on a text: a row for each place, with
 the weights of the places it looks at.
 
-  indicial attend runs/people "Anna knows Ben"
-  indicial attend runs/people "Anna knows Ben" --layer 1 --head 0
-  indicial attend runs/people "Anna knows Ben" --figure attention.svg
+  indicial attend runs/transformer-people-1 "Anna knows Ben"
+  indicial attend runs/transformer-people-1 "Anna knows Ben" --layer 1 --head 0
+  indicial attend runs/transformer-people-1 "Anna knows Ben" --figure heads.svg
   indicial attend runs/translation "Anna kennt Ben" --target "Anna knows Ben"
   indicial attend runs/translation --input x="Anna kennt Ben"
   indicial attend runs/captions --input I=dog.jpg --figure dog.png
@@ -111,8 +112,8 @@ TRACE = """\
 Shows the values of any tensor of a model on a text: what the equations define,
 parameters too.
 
-  indicial trace runs/people "Anna knows Ben" --want alpha
-  indicial trace runs/people "Anna" --want "y, W^Q" --json
+  indicial trace runs/transformer-people-1 "Anna knows Ben" --want alpha
+  indicial trace runs/transformer-people-1 "Anna" --want "y, W^Q" --json
 
 Names may be spelled as in the equations, in LaTeX, or in plain letters.
 

@@ -19,6 +19,7 @@ from indicial.commands.arguments import (
     forcing,
     option,
     print_json,
+    reads_run,
     refuse,
     weights,
 )
@@ -38,7 +39,7 @@ Measures how well the model of a run predicts data: files, a folder, or a
 built-in world. Every token is counted once, the ends of documents too.
 
   indicial evaluate runs/book --data other.txt
-  indicial evaluate runs/people --data people        new sentences of the world
+  indicial evaluate runs/ugrnn-people-1 --data people   new sentences of it
   indicial evaluate runs/book --data other.txt --tokens-out losses.tsv
   indicial evaluate runs/bahdanau-phrasebook-1 --data phrasebook
 
@@ -74,7 +75,7 @@ def add(commands: Commands[Any]) -> None:
     """Adds `evaluate` to the parser of `indicial`."""
     parser = command(commands, "evaluate", "measure how well a model predicts a text",
                      EVALUATE, _evaluate)  # fmt: skip
-    parser.add_argument("run_folder", metavar="RUN", help="the folder of a run")
+    reads_run(parser)
     option(parser, "--data PATH", "files, a folder, - for standard input, or a world; NAME=PATH "
            "for an input", nargs="+", required=True, action="extend")  # fmt: skip
     option(parser, "--column NAME=COLUMN …", "the column of a table that an input reads")

@@ -16,6 +16,7 @@ from indicial.commands.arguments import (
     forcing,
     given_inputs,
     option,
+    reads_run,
     weights,
 )
 from indicial.commands.attend import design_meant
@@ -177,7 +178,7 @@ exit status: 0, 2 for wrong usage.
 def _add_report(commands: Commands[Any]) -> None:
     """Adds `report` to the parser of `indicial`."""
     parser = command(commands, "report", "write a page about a run", REPORT, _report)
-    parser.add_argument("run_folder", metavar="RUN", help="the folder of a run")
+    reads_run(parser)
     option(parser, "--out FILE", "the file (report.html in the run)")
     option(parser, "--text TEXT", "what the heads read (what the model says itself)")
     option(parser, "--input NAME=VALUE …", "what an input reads, of a model with several")

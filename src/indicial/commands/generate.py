@@ -18,6 +18,7 @@ from indicial.commands.arguments import (
     forcing,
     option,
     print_json,
+    reads_run,
     refuse,
     weights,
 )
@@ -34,12 +35,12 @@ Continues a prompt with the model of a run, or starts from nothing. The text
 appears as it is made, and ends at <EOS> or after --max-new-tokens. Names and
 meanings are those of Hugging Face.
 
-  indicial generate runs/people                       from nothing
-  indicial generate runs/people --prompt "Anna"       from a prompt
-  indicial generate runs/people --temperature 0       the likeliest each time
-  indicial generate runs/people --top-p 0.9 --num-return-sequences 3
-  indicial generate runs/people --num-beams 4         beam search
-  indicial generate runs/people --interactive         write a text in turns
+  indicial generate runs/ugrnn-people-1                  from nothing
+  indicial generate runs/ugrnn-people-1 --prompt "Anna"  from a prompt
+  indicial generate runs/ugrnn-people-1 --temperature 0  the likeliest each time
+  indicial generate runs/ugrnn-people-1 --top-p 0.9 --num-return-sequences 3
+  indicial generate runs/ugrnn-people-1 --num-beams 4    beam search
+  indicial generate runs/ugrnn-people-1 --interactive    write a text in turns
 
 A model that was trained to fill in blanks (--task blank) is given a text with
 blanks, and says which words fit, and how likely they are:
@@ -92,7 +93,7 @@ def add(commands: Commands[Any]) -> None:
     parser = command(commands, "generate", "let a trained model write", GENERATE, _generate)
     parser.other_names = OTHER_NAMES
     parser.stray = "a prompt is given by --prompt TEXT"
-    parser.add_argument("run_folder", metavar="RUN", help="the folder of a run")
+    reads_run(parser)
     _add_prompts(parser)
     _add_choices(parser)
     _add_search(parser)

@@ -22,6 +22,7 @@ from indicial.commands.arguments import (
 )
 from indicial.commands.attend import compare_designs
 from indicial.program.messages import IndicialError
+from indicial.training.folders import check_run
 from indicial.training.settings import (
     DATA,
     GROUPS,
@@ -92,6 +93,12 @@ def add(commands: Commands[Any]) -> None:
 
 
 def _train(options: argparse.Namespace) -> int:
+    settings = _settings(options)
+    resumed = _resumed(options, settings)
+    if resumed is None:
+        settings.check_complete()
+    for folder in filter(None, (resumed, settings.from_)):
+        check_run(folder)
     from indicial.compile.native.shared import wait_asleep
 
     wait_asleep()
@@ -99,9 +106,8 @@ def _train(options: argparse.Namespace) -> int:
     from indicial.training.processes import Silent
     from indicial.training.train import tell_stderr, train_with
 
-    settings = _settings(options)
     try:
-        run = train_with(settings, _resumed(options, settings), tell_stderr)
+        run = train_with(settings, resumed, tell_stderr)
     except Silent:
         return 2
     assert run.summary is not None

@@ -1,6 +1,6 @@
 """A run and a prompt → text.
 
->>> from indicial.decode import generate
+>>> from indicial import generate
 >>> for text in generate("runs/people", "Anna", temperature=0.8, num_return_sequences=2, seed=1):
 ...     print(text)
 Anna knows Ben .

@@ -42,7 +42,8 @@ from indicial.notation.parse import parse_text
 from indicial.notation.source import Source
 from indicial.notation.syntax import Declaration, Equation
 from indicial.program.messages import IndicialError
-from indicial.training.run import FILE, Run
+from indicial.training.folders import FILE
+from indicial.training.run import Run
 
 STRENGTH = 10.0
 """By how much the score of what is looked for is above the others: they get e^-10 of its weight."""

@@ -43,7 +43,7 @@ from indicial.tasks.forms import SEQUENCE
 from indicial.tasks.predictions import SURPRISE, Measure
 from indicial.training.checkpoints import begun_before, first_change, write_json
 from indicial.training.curves import read_metrics
-from indicial.training.run import FILE as RUN
+from indicial.training.folders import FILE as RUN
 from indicial.training.run import Run
 from indicial.training.settings import Settings
 from indicial.training.watchers import COLOURS, MARKS, plain_axes, saved, short

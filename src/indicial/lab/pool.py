@@ -54,8 +54,9 @@ from indicial.training.display import (
     is_round,
     side_by_side,
 )
+from indicial.training.folders import FILE
 from indicial.training.loop import train
-from indicial.training.run import FILE, Run
+from indicial.training.run import Run
 from indicial.training.settings import Settings
 from indicial.training.shared_data import open_any
 from indicial.training.starting import Ready, begin

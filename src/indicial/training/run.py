@@ -16,7 +16,6 @@ The folder stands alone: neither the library nor the data nor the files of the e
 
 from __future__ import annotations
 
-import difflib
 import functools
 import hashlib
 import json
@@ -48,12 +47,12 @@ from indicial.training.checkpoints import (
     write_json,
 )
 from indicial.training.equations import Equations
+from indicial.training.folders import FILE, no_run
 from indicial.training.processes import divided, writes
 from indicial.training.settings import MAY_CHANGE
 from indicial.training.watchers import Summary
 
 FORMAT = 1
-FILE = "run.json"
 TOKENIZER = "tokenizer.json"
 COLUMNS = "columns.json"
 METRICS = "metrics.jsonl"
@@ -359,7 +358,7 @@ def _description(folder: Path) -> Description:
         if isinstance(made_for, int) and made_for <= FORMAT:
             return Description.from_json(found)
     except (FileNotFoundError, NotADirectoryError):
-        raise IndicialError(_no_run(folder)) from None
+        raise IndicialError(no_run(folder)) from None
     except OSError as error:
         raise IndicialError(f"cannot read {path}: {error.strerror}") from error
     except Unfit as error:
@@ -372,26 +371,3 @@ def _description(folder: Path) -> Description:
         f"{folder} was written by a newer indicial (format {made_for}, this one reads {FORMAT}); "
         "use that one"
     )
-
-
-def _no_run(folder: Path) -> str:
-    """Why a folder is no run, and which runs are near."""
-    if not folder.exists():
-        text = f"there is no run {folder}"
-        places = [folder.parent, Path("runs"), Path(".")]
-    elif not folder.is_dir():
-        return f"{folder} is a file; a run is a folder with a {FILE}"
-    else:
-        text = f"{folder} is not a run: it has no {FILE}"
-        places = [folder, folder.parent]
-    runs = {str(path): None for place in places for path in _runs(place)}
-    close = difflib.get_close_matches(str(folder), runs, 1)
-    if close:
-        return f"{text}; did you mean {close[0]}?"
-    return f"{text}; there are {', '.join(list(runs)[:5])}" if runs else text
-
-
-def _runs(place: Path) -> list[Path]:
-    if not place.is_dir():
-        return []
-    return sorted(path.parent for path in place.glob(f"*/{FILE}"))

@@ -272,6 +272,17 @@ class Settings:
         both = {"set": {**other.set, **self.set}, "column": {**other.column, **self.column}}
         return replace(other, **{**said, **both})
 
+    def check_complete(self) -> None:
+        """What a new run cannot begin without."""
+        if not self.model and self.from_ is None:
+            raise IndicialError(
+                "name what to train: a model of the library (`ugrnn`) or an .eq file"
+            )
+        if not self.data:
+            raise IndicialError(
+                "name the data to train on: --data PATH, or --data people, a built-in world"
+            )
+
     @property
     def sources(self) -> tuple[str, ...]:
         """All that is named to be read, for training and for validation."""

@@ -171,13 +171,8 @@ def begin(
     `data` are what the settings name, if they are prepared already; `model` is what they name, if it
     is more than names and files.
     """
+    settings.check_complete()
     settings, kept = Origin.model(settings)
-    if not settings.model:
-        raise IndicialError("name what to train: a model of the library (`ugrnn`) or an .eq file")
-    if not settings.data:
-        raise IndicialError(
-            "name the data to train on: --data PATH, or --data people, a built-in world"
-        )
     folder = _folder(settings, processes)
     found = trainable(model or kept or settings.model, settings.set, settings.task)
     for message in found.program.mistakes:  # warnings: an error would have ended it

@@ -25,10 +25,11 @@ from indicial.training.checkpoints import Checkpoint, first_change
 from indicial.training.curves import Confusion, Curves, Metrics, TensorBoard, summary_writer
 from indicial.training.defaults import best_device
 from indicial.training.display import make_display
+from indicial.training.folders import FILE
 from indicial.training.loop import FEW, make_plan, rehearse
 from indicial.training.loop import train as take_steps
 from indicial.training.processes import ALONE, Processes, joined_processes
-from indicial.training.run import EQUATIONS, FILE, Description, Run
+from indicial.training.run import EQUATIONS, Description, Run
 from indicial.training.settings import MAY_CHANGE, Choices, Settings
 from indicial.training.shared_data import Tell, read_run_data
 from indicial.training.starting import Origin, Ready, begin, task_of
