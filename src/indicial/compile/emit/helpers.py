@@ -100,6 +100,8 @@ def element(x: Tensor, dim: int, place: int) -> Tensor:
 def take(x: Tensor, dim: int, places: Tensor) -> Tensor:
     """x at places along an axis; what lies outside is 0, or no token."""
     inside = (places >= 0) & (places < x.shape[dim])
+    if not x.shape[dim]:
+        x = x.new_zeros(*x.shape[:dim], 1, *x.shape[dim + 1 :])
     near = places.clamp(0, x.shape[dim] - 1).flatten()
     found = x.index_select(dim, near)
     found = found.reshape(x.shape[:dim] + places.shape + x.shape[dim + 1 :])

@@ -42,7 +42,7 @@ def assign_roles(context: Context, lowering: Lowering) -> None:
     # Where indices are exchanged, sizes have met that have nothing to do with each other.
     sequence = {} if met else _sequence_classes(context)
     shifted = _shifted(context)
-    siblings = _siblings(context)
+    siblings, steps = _siblings(context), recurrences(context.outline)
     for info in list(context.tensors.values()):
         if info.role:
             continue
@@ -51,7 +51,7 @@ def assign_roles(context: Context, lowering: Lowering) -> None:
         elif "." in info.key or (not context.document and _unreadable(context, lowering, info)):
             info.role = "parameter"
         elif context.document or not context.outline.inputs:
-            _guess(context, info, shifted, siblings)
+            _guess(context, info, shifted, siblings, steps)
         else:
             _plain(context, info, shifted, sequence)
     own_letters(context)
@@ -184,6 +184,7 @@ def _guess(
     info: TensorInfo,
     shifted: dict[str, tuple[Span, Span]],
     siblings: dict[str, list[TensorInfo]],
+    steps: set[str],
 ) -> None:
     """Where nobody declares: by list, by movement, by letter."""
     base = "" if info.key.casefold() in COMPUTED else info.key[:1]
@@ -207,32 +208,30 @@ def _guess(
         info.role, info.guess = "input", "read at a shifted index and never defined"
     elif base in CONVENTION["input"]:
         info.role, info.guess = "input", f"by its letter {base}"
-    elif _at_steps(context, info):
+    elif _at_steps(info, steps):
         info.role, info.guess = "input", "another one at each step"
     elif base in CONVENTION["parameter"]:
         info.role, info.guess = "parameter", f"by its letter {base}"
     elif info.values is not None:
         info.role, info.guess = "input", "used as a token"
-    elif _is_weight(context, info):
+    elif _is_weight(info, steps):
         info.role, info.guess = "parameter", "a matrix that is the same at every step"
     else:
         info.role, info.guess = "input", "never defined"
 
 
-def _at_steps(context: Context, info: TensorInfo) -> bool:
+def _at_steps(info: TensorInfo, steps: set[str]) -> bool:
     """The B_t of `h_t = A_t h_{t-1} + B_t x_t`: nobody learns one for each step; for each layer everybody does."""
-    letters = {axis.letter for axis in info.axes}
-    return bool(letters & {"t", "n", "τ"} & recurrences(context.outline))
+    return any(axis.letter in {"t", "n", "τ"} & steps for axis in info.axes)
 
 
-def _is_weight(context: Context, info: TensorInfo) -> bool:
+def _is_weight(info: TensorInfo, steps: set[str]) -> bool:
     """The A, B, C of `h_t = A h_{t-1} + B x_t`: a capital with two indices, neither of them a step.
 
     The `t_{in}` of `M[t_{in},J]` is a step of another text.
     """
     if len(info.axes) != 2 or not info.key[:1].isupper():
         return False
-    steps = recurrences(context.outline)
     letters = {(axis.letter or "").partition("_")[0] for axis in info.axes}
     return bool(steps) and not letters & steps
 
