@@ -2264,3 +2264,26 @@ def test_what_a_row_defines_that_is_not_read_is_no_input_of_the_others(tmp_path:
         r"\begin{aligned} M_t &= M_{t-1} B + u_t \otimes r_t \\ y_t &= M_t q_t \end{aligned}",
     )
     assert not found.computed and not found.mistakes
+
+
+def test_steps_in_brackets_leave_powers_without(tmp_path: Path) -> None:
+    _, closed = readings(
+        tmp_path,
+        r"\boldsymbol r^{(t)} = \boldsymbol W \boldsymbol r^{(t-1)}",
+        r"\boldsymbol r^{(t)} = \boldsymbol W^t \boldsymbol r^{(0)}",
+    )
+    assert closed.axes["W"] == {2} and not closed.mistakes
+
+
+def test_labels_and_bound_letters_are_what_they_look_like(tmp_path: Path) -> None:
+    """`L_{logistic}` is no L_σ, a φ that a Σ runs over no label, and e^2 beside e_i no number."""
+    loss, sums, square, _ = readings(
+        tmp_path,
+        r"L_{\text{logistic}} = -q \log p - (1 - q) \log(1 - p)",
+        r"u_c = \sum_{\phi=1}^{H} w_{c\phi} r_\phi",
+        r"E = \frac{1}{2} e^2",
+        r"e_i = y_i - z_i",
+    )
+    assert loss.axes == {"L_{logistic}": {0}, "q": {0}, "p": {0}}
+    assert sums.axes == {"u": {1}, "w": {2}, "r": {1}}
+    assert not square.computed

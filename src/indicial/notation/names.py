@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -352,9 +353,18 @@ def _one_word(product: s.Product) -> bool:
     return plain and len(letters) == len(product.factors) > 2 and letters.isalpha()
 
 
+_LOGISTIC = re.compile(r"\b(logistic|sigmoid)\b", re.IGNORECASE)
+
+
 def _hyphenated(script: s.Expression) -> s.Expression:
-    """The `arc\\text{-}head` of `H^{(arc\\text{-}head)}`: one word."""
+    """The `arc\\text{-}head` of `H^{(arc\\text{-}head)}`: one word. That of `L_{logistic}` is no σ."""
     product = s.inner(script)
+    if (
+        isinstance(product, s.Name)
+        and product.base == "σ"
+        and (label := _LOGISTIC.search(product.span.text))
+    ):
+        return replace(product, base=label[0], font="roman")
     factors = product.factors if isinstance(product, s.Product) else ()
     words = [f.base for f in factors if isinstance(f, s.Name) and f.bare]
     if "-" not in words[1:-1] or len(words) < len(factors):

@@ -15,7 +15,7 @@ surveyed once, and then each is read.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from indicial.notation import syntax as s
@@ -374,7 +374,7 @@ class Naming:
                     s.Number(c, span=script.span) if c.isdigit() else s.Name(c, span=script.span)
                     for c in script.base
                 )
-            elif isinstance(script, s.Name) and script.base in PARAMETERS and script.bare:
+            elif isinstance(script, s.Name) and _names_parameters(script, self.bound):
                 kept.append(script)
             elif self._live_index(script) or seen.indexed:
                 inside.append(script)
@@ -510,3 +510,8 @@ def _is_group(script: s.Expression) -> bool:
     """`Φ`, `Φ[ℓ]`, `Φ.c`."""
     base = script.base if isinstance(script, s.Index) else script
     return isinstance(base, s.Name) and base.base.split(".")[0] in GROUPS and not base.sub
+
+
+def _names_parameters(script: s.Name, bound: Collection[str]) -> bool:
+    """The θ of `h_θ`, where no `Σ_θ` runs over it."""
+    return script.base in PARAMETERS and script.bare and script.base not in bound

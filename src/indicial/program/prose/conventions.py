@@ -15,6 +15,7 @@ from functools import cache
 
 from indicial.notation.parse import parse_text
 from indicial.notation.syntax import Call, Equation, Fraction, Name, Statement, every
+from indicial.program.prose.doubts import USUAL
 
 _TEXTS: Mapping[tuple[str, int], str] = {
     ("attention", 3): r"{name}(\mathbf Q, \mathbf K, \mathbf V) = "
@@ -99,5 +100,5 @@ def _definition(name: str, arguments: int) -> Statement | None:
     if text is None:
         return None
     shown = rf"\mathrm{{{name}}}"
-    (statement,) = parse_text(text.format(name=shown), "<usual>", latex=True).statements
+    (statement,) = parse_text(text.format(name=shown), USUAL, latex=True).statements
     return statement

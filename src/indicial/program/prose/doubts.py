@@ -44,6 +44,9 @@ SLIPS = frozenset(
 _OWN_INDEX = re.compile(r"\w+\^\{?([a-z])\}?\s*\[[^\]]*\b\1\b")
 """`W^k[k,i,j]`: a small letter above, which is an index of its own."""
 
+USUAL = "<usual>"
+"""The source of functions that a text names and leaves to the reader to know."""
+
 JUDGED = frozenset({"step", "step-start", "looks-ahead"})
 """What is said of equations that are read."""
 
@@ -58,6 +61,8 @@ class Doubts:
         """Whether a message is about prose, and not certain."""
         spans = [span for span, _ in message.sites]
         concerned = [st for st in self.prose if any(span.within(st.span) for span in spans)]
+        if any(span.source.name == USUAL for span in spans):
+            return True  # what everybody knows was put in by us
         if not concerned or message.code in CERTAIN or _as_written(message):
             return False
         if message.code == "step" and any(map(unrolled, concerned)):

@@ -218,9 +218,9 @@ def _on_a_left_side(name: s.Name, outline: Outline) -> bool:
 
 
 def _only_squared(outline: Outline) -> bool:
-    """`J = 1/2 e^2`: no other power of e is there, as in `e^2 / (e^2 + e^{0.5})`."""
-    powers = [n.sup for n in s.every(outline.statements, s.Name) if n.base == "e"]
-    return all(power == (s.Number("2"),) for power in powers)
+    """`J = 1/2 e^2`: no other power of e is there, as in `e^2 / (e^2 + e^{0.5})`, but others of the name, as e_i."""
+    powers = [n.sup for n in s.every(outline.statements, s.Name) if n.base == "e" and not n.sub]
+    return all(power in ((), (s.Number("2"),)) for power in powers)
 
 
 def _imaginary(exponent: s.Expression, outline: Outline) -> bool:

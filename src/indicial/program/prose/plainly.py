@@ -138,7 +138,7 @@ def exponentials(statement: s.Statement, outline: Outline) -> s.Statement:
         match node:
             case s.Name(base="e", sub=(), accents=(), primes=0, sup=(power,)):
                 plain = isinstance(power, s.Name) and not power.sub  # a label, as in `e^t`
-                if not plain and not isinstance(power, s.Group | s.Star):
+                if not plain and not isinstance(power, s.Group | s.Star | s.Number):
                     name = s.Name("exp", span=node.span)
                     return s.Call(name, (power.rebuild(change),), span=node.span)
         return node.rebuild(change)

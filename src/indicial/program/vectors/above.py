@@ -23,6 +23,20 @@ from indicial.program.names.letters import (
 from indicial.program.vectors.regular import COUNTED, changed, index_letters, opaque, rebuilt
 
 
+def without_brackets(statements: list[s.Statement]) -> list[s.Statement]:
+    """`s^{(t)} = U^t s^{(0)}`: whoever puts steps in brackets means a power of a matrix without."""
+    names = [n for n in s.every(statements, s.Name) if n.sup]
+    if not any(bracketed(n.sup) == "t" for n in names):
+        return statements
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name) and _letter_above(node) == "t" and is_capital(node.base):
+            return s.Power(replace(node, sup=()), node.sup[0], span=node.span)
+        return rebuilt(node, change)
+
+    return [changed(statement, change) for statement in statements]
+
+
 def beside_labels(statements: list[s.Statement]) -> list[s.Statement]:
     """What is above a name beside a label, and places that are counted from the last, written below."""
     names = [n for n in s.every(statements, s.Name) if n.sup]

@@ -99,8 +99,14 @@ class Emission:
             case s.Fraction(above=above, below=below):
                 return self._fraction(node, above, below, ends)
             case s.Power(base=base, exponent=exponent):
-                if inverts(exponent) and sum(self.conflicts.shape(base) or NUMBER) == 2:
+                square = sum(self.conflicts.shape(base) or NUMBER) == 2
+                if inverts(exponent) and square:
                     return self._inverse(node, base, ends)
+                leaf = self.kinds.leaf(base)
+                if leaf is not None and square and steps_of(exponent) is not None:
+                    plain = self._spelt(base, leaf, raised=False)
+                    letters = [e for e in self._fitting(node, ends) if e is not None]
+                    return self._powered(plain, leaf.key, exponent, letters)
                 return replace(
                     node, base=self.emit(base, ends), exponent=self.emit(exponent, CLOSED)
                 )

@@ -119,7 +119,8 @@ def rewrite(
     statements = listed(regular.lists(softmaxes(sized_identities(statements))))
     statements = kronecker([summed(statement) for statement in statements])
     if document:
-        statements = at_letters(above.summed_above(above.beside_labels(bold_alike(statements))))
+        statements = above.without_brackets(bold_alike(statements))
+        statements = at_letters(above.summed_above(above.beside_labels(statements)))
     turned = regular.transposed(exponentials(distributions(statements)))
     vectors = in_vector_style(turned) or (document and any(map(draws_with_identity, turned)))
     if not vectors:
@@ -469,7 +470,8 @@ class _Rewriting:
 
     def _of_a_number(self, equation: s.Equation) -> str:
         """The x of `FFN(x) = x W`, named for what it is of, if nothing else than a number fits there."""
-        _, bracket, inside = equation.sides[0].span.text.partition("(")
+        name, bracket, inside = equation.sides[0].span.text.partition("(")
+        bracket = "" if name.rstrip().endswith(("{", "^", "_")) else bracket  # `s^{(t)}`
         letters = re.findall(r"[A-Za-z]+", inside) if isinstance(equation.sides[0], s.Name) else []
         for leaf, _ in self.kinds.leaves(equation) if bracket else ():
             number = self.kinds.shape_of(leaf) == NUMBER and leaf.key not in self.declared
