@@ -19,7 +19,7 @@ from indicial.notation.syntax import Statement
 from indicial.program.names.naming import Naming
 from indicial.program.program import Program
 from indicial.program.prose import settling
-from indicial.program.prose.sections import Part
+from indicial.program.prose.parts import Part
 
 SMALL, FACTOR = 2_000, 3
 LATER = {"unknown": 5_000}

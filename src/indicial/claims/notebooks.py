@@ -38,7 +38,8 @@ from indicial.notation.delimiters import Fence, fence
 from indicial.notation.documents import Display, Document, parse_document, read
 from indicial.notation.scanner import PLAIN_FENCES
 from indicial.program.messages import IndicialError
-from indicial.program.prose.sections import Block, divide
+from indicial.program.prose.parts import Block
+from indicial.program.prose.sections import divide
 
 DESIGN = "design"
 """The language of blocks that hold the matrices of a design."""

@@ -55,7 +55,7 @@ from indicial.program.messages import IndicialError, Message
 from indicial.program.names.covariances import is_made
 from indicial.program.outputs import save_figure
 from indicial.program.program import Program
-from indicial.program.prose.sections import Block
+from indicial.program.prose.parts import Block
 
 WORK_OF_ONE, WORK_OF_MANY = 300_000, 3_000
 """Numbers that a draw may compute at the larger sizes: at some draws, or at thousands of them."""

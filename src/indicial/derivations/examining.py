@@ -57,7 +57,7 @@ from indicial.notation.syntax import (
     ids,
 )
 from indicial.program.names.uses import BUILT_IN
-from indicial.program.prose.sections import Block
+from indicial.program.prose.parts import Block
 from indicial.program.vectors.regular import transposed
 from indicial.program.vectors.spelling import softmaxes
 from indicial.program.vectors.unwritten import reaching

@@ -29,7 +29,7 @@ from indicial.notation.syntax import Equation
 from indicial.program.messages import Message
 from indicial.program.program import Program
 from indicial.program.prose.doubts import at_a_distance, unrolled
-from indicial.program.prose.sections import Block
+from indicial.program.prose.parts import Block
 
 STEPS = ("step", "step-start", "step-open")
 """The codes of what a program says of its steps."""

@@ -38,7 +38,8 @@ from indicial.notation.scanner import PLAIN_FENCES
 from indicial.notation.source import Source, Span
 from indicial.notation.syntax import Call, Claim, Declaration, Equation, Index, Name, Statement
 from indicial.program.messages import IndicialError
-from indicial.program.prose.sections import Block, Part, divide
+from indicial.program.prose.parts import Block, Part
+from indicial.program.prose.sections import divide
 
 BLANK = "___"
 """What stands in a handout in the place of an answer."""

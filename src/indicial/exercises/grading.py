@@ -56,7 +56,7 @@ from indicial.notation.syntax import (
 from indicial.program import ir
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program
-from indicial.program.prose.sections import Part
+from indicial.program.prose.parts import Part
 
 HALF = 0.5
 MUCH = 10.0

@@ -41,7 +41,8 @@ from indicial.program.names.batches import without_batch
 from indicial.program.names.cells import Resolver
 from indicial.program.names.fills import declared_constants, hole, is_word, no_hole
 from indicial.program.program import Fill, Mend, Program
-from indicial.program.prose.sections import Block, Part, chosen, divide, under_headings
+from indicial.program.prose.parts import Block, Part
+from indicial.program.prose.sections import chosen, divide, under_headings
 from indicial.program.prose.settling import settle
 from indicial.program.slips.slips import slips
 from indicial.program.slips.written_names import Heading

@@ -43,8 +43,8 @@ from indicial.program.prose.conventions import Functions, defined, usual
 from indicial.program.prose.doubts import about, indexed
 from indicial.program.prose.foreign import foreign
 from indicial.program.prose.layers import Above, below, ends, numbered_above, stem
+from indicial.program.prose.parts import Block, Part
 from indicial.program.prose.plainly import TIME, plainly, with_steps
-from indicial.program.prose.sections import Block, Part
 
 Make = Callable[[Part], Program]
 

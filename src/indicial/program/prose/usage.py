@@ -13,16 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from indicial.notation.faults import Skipped
 from indicial.notation.syntax import Equation, Expression, Group, Name, Statement
 from indicial.program.names.applied import marked
 from indicial.program.names.letters import is_lone
+from indicial.program.prose.parts import Block
 from indicial.program.vectors.regular import primed, raised
-
-if TYPE_CHECKING:
-    from indicial.program.prose.sections import Block
 
 _BETWEEN = re.compile(
     r"(?:\s|[&,.⇒⇔]|\\(?:q?quad|[;,!: ]|Rightarrow|Longrightarrow|implies|Leftrightarrow|iff)(?![A-Za-z]))*"

@@ -33,7 +33,7 @@ from indicial.program.vectors.conflicts import Conflicts, Outside
 from indicial.program.vectors.costs import COST, NEVER
 from indicial.program.vectors.declared import Declared
 from indicial.program.vectors.dimensions import Dimensions
-from indicial.program.vectors.emission import CLOSED, Emission, Open
+from indicial.program.vectors.emission import Emission
 from indicial.program.vectors.functions import heads, unfolded
 from indicial.program.vectors.kinds import (
     CAPITAL_COLUMNS,
@@ -44,6 +44,7 @@ from indicial.program.vectors.kinds import (
 )
 from indicial.program.vectors.labels import labelled
 from indicial.program.vectors.leaves import Leaf, chained, full_counts
+from indicial.program.vectors.made import CLOSED, Open
 from indicial.program.vectors.matrices import (
     draws_with_identity,
     has_identity,
