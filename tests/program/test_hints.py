@@ -98,3 +98,10 @@ def test_a_hint_that_does_not_help_is_not_shown() -> None:
 def test_what_a_product_sums_where_a_vector_is_meant(text: str, said: str, hint: str) -> None:
     (found,) = load(text).mistakes
     assert said in found.text and hint in found.hint
+
+
+def test_the_pairs_inside_a_rotation_are_no_shifted_reads() -> None:
+    text = "input x[t,j]\nk[t,i] = W[i,J] x[t,J]\ny[t,I] = rope(k[t,I], t)"
+    assert load(text).mistakes == []
+    (found,) = load(text.replace("rope(k[t,I], t)", "k[t+1,I]")).mistakes
+    assert found.code == "shifted-read"

@@ -162,8 +162,8 @@ def _explained(context: Context, steps: list[Step], circles: list[list[Step]]) -
         source, target = context.tensors.get(step.source), context.tensors.get(step.target)
         if source is None or target is None or source.role != "defined" or target.probability:
             continue
-        if source.probability or not step.span.text:
-            continue
+        if source.probability or not set("+-−") & set(step.span.text):
+            continue  # where no shift is written, it is one of a function that is called: `rope(k[t,I], t)`
         known = [f for f, lag in step.lags if (step.source, f, lag > 0) in good]
         if known and step.source == step.target:
             continue  # `α[t-1,s-1]`: a neighbour at the step before
