@@ -33,6 +33,7 @@ def said(text: str) -> dict[str, str]:
         ("$q_i$ is a query vector, $k_j$ a key vector.", {"q_i": "vector", "k_j": "vector"}),
         ("- $h_t$: hidden state at step $t$", {"h_t": "state"}),
         ("With a learning rate $\\eta$ it goes down.", {"\\eta": "number"}),
+        ("For a word $w$, $v(w)$ is its vector.", {"v(w)": "vector"}),
         ("Here $y$ is the vector of labels.", {"y": "vector"}),
         ("Here $a$ is an entry of the matrix.", {"a": "number"}),
         (r"a gate $g_i \in (0, 1)$ and a weight $\lambda_t \ge 0$", {"g_i": "number", r"\lambda_t": "number"}),
@@ -54,7 +55,6 @@ def test_said(text: str, found: dict[str, str]) -> None:
     [
         "The states $h_t$ are scored against the query vector.",  # of another thing
         "It is computed at time $t$, a vector of any size.",  # so is this
-        "For a word $w$, $v(w)$ is its vector.",
         "Let $x$ be an input.",  # nothing that could be used
         "where $y = W x$ is a vector.",  # no name
         "The vector $z$ is a matrix.",  # two things

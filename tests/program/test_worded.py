@@ -140,6 +140,22 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"J": 0, "y": 1, "u": 1, "δ": 0},
         1,
     ),
+    "one column of many": (
+        r"s_i = W_{:,i}^\top x, \quad z = W y",
+        {"s": 1, "W": 2, "x": 1, "z": 1, "y": 1},
+        2,
+    ),
+    "rows in brackets": (r"K_{[i,:]} = X_{[i,:]} A", {"K": 2, "A": 2, "X": 2}, 1),
+    "a matrix for each of many": (
+        r"C_l = G_{l,:,:} X_l, \quad G_{l,:,:} \in \mathbb{R}^{M \times N}",
+        {"C": 2, "G": 3, "X": 2},
+        1,
+    ),
+    "a function of what stands in square brackets": (
+        r"\mathbf h = \tanh[\mathbf g \odot (\mathbf a - \mathbf m) + \mathbf b]",
+        {"h": 1, "g": 1, "a": 1, "m": 1, "b": 1},
+        0,
+    ),
     "elements that alternate": (
         r"PE_{(pos, 2i)} = \sin\left(\frac{pos}{c^{2i/d}}\right), \quad "
         r"PE_{(pos, 2i+1)} = \cos\left(\frac{pos}{c^{2i/d}}\right)",
@@ -154,7 +170,6 @@ OUTSIDE: dict[str, tuple[str, str]] = {
         r"m_i = \begin{cases} 0 & \text{if masked} \\ 1 & \text{otherwise} \end{cases}",
         "in words",
     ),
-    "one column of many": (r"s_i = W_{:,i}^\top x, \quad z = W y", "part"),
     "two capitals that may be a word": (r"RT = k R_{info} + c", "word or a product"),
     "a word is all that is said": (r"T = \text{temperature}", "temperature"),
     "words that nothing defines": (r"y = \text{noise term} + x", "noise term"),

@@ -28,6 +28,9 @@ DISPLAYED = ("display", "cell", "said")
 """The kinds of formulas that do not stand inside a sentence."""
 
 
+_SHOWN = re.compile(r"[^\n]")
+
+
 @dataclass(frozen=True)
 class Prose:
     """A text, its formulas in order, and the words around them."""
@@ -41,7 +44,7 @@ class Prose:
         text = list(self.source.text)
         for formula in self.formulas:
             start, end = formula.span.start, formula.span.end
-            text[start:end] = (c if c == "\n" else " " for c in text[start:end])
+            text[start:end] = _SHOWN.sub(" ", self.source.text[start:end])
         return "".join(text)
 
     def texts(self, *kinds: str) -> Iterator[tuple[Display, str]]:

@@ -40,7 +40,7 @@ from indicial.notation.parse import Parsed, parse
 from indicial.notation.scanner import inputs, scan
 from indicial.notation.silences import Silences, find_silences, silenced
 from indicial.notation.source import Source, Span
-from indicial.notation.syntax import Declaration, Name
+from indicial.notation.syntax import Call, Declaration, Expression, Name
 from indicial.notation.telling import subject, told
 from indicial.notation.tokens import Token, tokenize, unquoted
 from indicial.notation.vocabulary import GIVEN, KEYWORDS, SPACE, TOLD
@@ -284,11 +284,22 @@ def _told(display: Display, tokens: list[Token]) -> list[Declaration]:
     word = Token("text", "input", Span(display.span.source, start, start))
     tokens = subject(tokens)
     found = parse([word, *tokens], display.surface == "latex").statements if tokens else ()
-    return [
-        replace(statement, keyword=TOLD, domain=Name(told(display)))
-        for statement in found
-        if isinstance(statement, Declaration) and all(isinstance(i, Name) for i in statement.items)
-    ]
+    said = []
+    for statement in found:
+        items = (
+            [_with_places(i) for i in statement.items] if isinstance(statement, Declaration) else []
+        )
+        if isinstance(statement, Declaration) and all(isinstance(i, Name) for i in items):
+            what = Name(told(display))
+            said.append(replace(statement, keyword=TOLD, items=tuple(items), domain=what))
+    return said
+
+
+def _with_places(item: Expression) -> Expression:
+    """`M_t(i)`, "the row-vectors": the name with its places below it."""
+    if isinstance(item, Call) and all(isinstance(a, Name) and a.bare for a in item.arguments):
+        return replace(item.function, sub=(*item.function.sub, *item.arguments), span=item.span)
+    return item
 
 
 def _goes_on(before: Display, display: Display, tokens: list[Token]) -> bool:

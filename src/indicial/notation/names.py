@@ -238,6 +238,13 @@ class NameGrammar(Grammar):
             if self.latex and self.at("*") and self.ahead("*", 1):  # `K_{**}`
                 items += (self.single(script=True),)
                 continue
+            if self.latex and (whole := self.whole_axis(token)):
+                items += whole
+                if self.at(","):
+                    self.i += 1
+                elif self.at("}"):
+                    break
+                continue
             alone = any(self.ahead(sign, 1) for sign in ("}", ",", "⊤"))
             if alone and token.kind == "sign" and token.text in _SCRIPT_SIGNS:
                 items += (self.single(script=True),)
@@ -276,6 +283,17 @@ class NameGrammar(Grammar):
                 self.raised_top = True
         self.expect("}")
         return items
+
+    def whole_axis(self, token: Token) -> tuple[s.Expression, ...]:
+        """The `:` and `·` of `X_{i,:}`, `X_{i·}`, `V_{:c}`: all along an axis. Nothing where there is none."""
+        here = self.i + (token.kind == "letter")
+        sign, behind = self.tokens[here], self.tokens[here + 1]
+        ends = behind.text in ("}", ",") or (sign is token and behind.kind == "letter")
+        if sign.text not in (":", "·") or not ends:
+            return ()
+        before = () if sign is token else (self.single(script=True),)
+        self.i = here + 1
+        return *before, s.Name(":", span=sign.span)
 
     def at_dimensions(self, token: Token) -> bool:
         """The 3D of `x_{3D}`: a word, and no three times D."""

@@ -173,6 +173,12 @@ class Typesetter:
         if closed or isinstance(base, s.Name | s.Call | s.Index):
             head = self.call(base, brackets=True) if isinstance(base, s.Call) else self.bare(base)
             return f"{head}[{self.packed(node.items)}]"
+        if (
+            isinstance(base, s.Group)
+            and isinstance(base.body, s.Name)
+            and s.Name(":") in node.items
+        ):
+            base = base.body  # a row of a matrix, `X_{i,:}`
         return self.base(base) + self.script("_", node.items)
 
     def base(self, node: s.Expression) -> str:

@@ -99,7 +99,7 @@ def _word(base: str, surface: Surface) -> str:
         letter = ASCII_LETTERS.get(base) or LATEX_LETTERS.get(base)
         return letter or _SCRIPT.get(base) or _DOUBLE.get(base) or base
     misread = base in _MISREAD or (len(base) == 2 and base[0] == "d" and base[1].isalpha())
-    if base in KEYS or base in ("+", "-") or (_PLAIN_WORD.fullmatch(base) and not misread):
+    if base in KEYS or base in ("+", "-", ":") or (_PLAIN_WORD.fullmatch(base) and not misread):
         return base
     return f"\\text{{{base}}}"
 

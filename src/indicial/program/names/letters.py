@@ -6,7 +6,7 @@ live_letters(y[i] = Σ_j W[i,j] x[j])    →    {i, j}
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
 from indicial.notation import syntax as s
@@ -175,6 +175,17 @@ def is_step(item: s.Expression) -> bool:
     """The `t-1` of `a(t) = tanh(U h(t-1))`: a step off, of a letter that people number with."""
     found = shifted(item)
     return found is not None and found[1] != 0 and found[0].bare and found[0].base in COUNTING
+
+
+ALL = s.Name(":")
+"""What stands in the place of an index for all along an axis: `X_{i,:}`."""
+
+
+def is_distance(item: s.Expression, bound: Collection[str]) -> bool:
+    """The `i - j` of `Σ_j w(j) s(i - j)`: letters alone, one of which is an index."""
+    letters = [t for t in map(s.unsigned, s.terms(item)) if not isinstance(t, s.Number)]
+    names = [n for n in letters if isinstance(n, s.Name) and is_lone(n)]
+    return len(names) == len(letters) and any(name_key(n) in bound for n in names)
 
 
 MATRICES = frozenset("WUV")

@@ -65,7 +65,7 @@ def activates(call: s.Call) -> bool:
 
 def maps(inside: s.Expression) -> bool:
     """`W x + b`: a sum or product with a matrix in it."""
-    capitals = any(is_capital(n.base) for n in inside.every(s.Name))
+    capitals = any(is_capital(n.base) or "Α" <= n.base <= "Ω" for n in inside.every(s.Name))
     return isinstance(inside, s.Add | s.Product) and capitals
 
 

@@ -22,6 +22,7 @@ from indicial.program.names.letters import (
     index_expression,
     index_name,
     is_capital,
+    is_distance,
     is_letter,
     is_step,
     shifted,
@@ -275,6 +276,8 @@ def parameter_used(call: s.Call, sides: Sequence[s.Expression]) -> bool:
     names = {replace(a, sup=()) for a in call.arguments if isinstance(a, s.Name)}
     again = [c.arguments for c in s.every(sides, s.Call) if c.function == call.function]
     steps = {step[0] for a in again for i in a if (step := shifted(i)) is not None and step[1]}
+    under = (u for n in s.every(sides, s.Reduction) for u in n.under)
+    bound = {n.base for n in s.every(under, s.Name)}
     values: set[s.Name] = set()
     for side in sides:
         hidden: set[int] = set()
@@ -287,19 +290,23 @@ def parameter_used(call: s.Call, sides: Sequence[s.Expression]) -> bool:
                     values.add(replace(node, sup=()))
             elif isinstance(node, s.Reduction):
                 hidden |= s.ids(node.under)
-            elif isinstance(node, s.Call) and _holds_indices(node, call, steps):
+            elif isinstance(node, s.Call) and _holds_indices(node, call, steps, bound):
                 hidden |= s.ids(node.arguments)
     return bool(names & values)
 
 
-def _holds_indices(node: s.Call, left: s.Call, steps: Collection[s.Name]) -> bool:
+def _holds_indices(
+    node: s.Call, left: s.Call, steps: Collection[s.Name], bound: Collection[str]
+) -> bool:
     """`F(t-1)` on the right of `F(t) = …`, and any other name with plain indices in brackets.
 
-    So is `y(t, u-1)`, where F itself is read at `u-1`.
+    So is `y(t, u-1)`, where F itself is read at `u-1`, and `s(t-j)` in a Σ over j.
     """
     if node.word in BUILT_IN:
         return False
     if node.function == left.function:
+        return True
+    if all(is_distance(a, bound) for a in node.arguments):
         return True
     places = [shifted(a) for a in node.arguments]
     return all(

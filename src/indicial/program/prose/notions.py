@@ -18,6 +18,7 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
 from indicial.notation.signs import SCRIPT_LETTERS
 from indicial.program.names.letters import (
+    ALL,
     COUNTING,
     GROUPS,
     WORDS,
@@ -35,7 +36,6 @@ from indicial.program.vectors.leaves import JOINING
 from indicial.program.vectors.shapes import dotted, inverted
 from indicial.program.vectors.spelling import asterisk, convolved
 
-ALL = s.Name(":")
 _LOG = ("log", "ln")
 OPERATORS = frozenset(
     {
@@ -85,7 +85,7 @@ def _is_function_name(node: s.Expression) -> bool:
 def notion(node: s.Node, outline: Outline) -> str:
     """What a node is about that tensors are not; nothing for all others."""
     match node:
-        case s.Name(sub=places) | s.Index(items=places) if ALL in places:
+        case s.Name(sub=places) | s.Index(base=s.Name(), items=places) if ALL in places:
             return "it takes a part of something"
         case s.Call() if _of_an_event(node):
             return "it is about the probability of an event"

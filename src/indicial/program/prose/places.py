@@ -3,7 +3,6 @@ r"""Brackets of prose that only number what stands before them → indices.
 P(w_j | w_i) = exp(u_j^⊤ v_i) / …    →  P_{ij} = …             i and j number words
 p(y_k = 1 | x) = exp(w_k · x) / …    →  p_k = …                of one of the values
 score(x_i, x_j) = q_i · k_j          →  score_{ij} = …         the right side has i and j, and no x
-h_i = g(x^⊤ W_{:,i})                 →  h_i = g(x^⊤ W_i)       a column
 """
 
 from __future__ import annotations
@@ -22,30 +21,7 @@ from indicial.program.names.letters import (
 from indicial.program.names.naming import FUNCTION_LETTERS, activates
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
-from indicial.program.prose.notions import ALL
 from indicial.program.vectors.shapes import dotted
-
-
-def of_slices(statement: s.Statement, outline: Outline) -> s.Statement:
-    """`x^⊤ W_{:,i}`: the column i, where W is taken apart in this way alone, and meets a row."""
-    if ":" not in statement.span.text or ALL not in statement.every(s.Name):
-        return statement
-    products = (p for p in statement.every(s.Product) if p.every(s.Transpose))
-    factors = s.ids(factor for product in products for factor in product.factors)
-    ways: dict[s.Name, set[tuple[bool, ...]]] = {}
-    for node in s.every(outline.statements, s.Name):
-        if node.sub:
-            ways.setdefault(node.stem, set()).add(tuple(i == ALL for i in node.sub))
-
-    def change(node: s.Expression) -> s.Expression:
-        sliced = isinstance(node, s.Name) and ALL in node.sub and id(node) in factors
-        if isinstance(node, s.Name) and sliced and len(ways[node.stem]) == 1:
-            held = tuple(i for i in node.sub if i != ALL)
-            if len(held) == len(node.sub) - 1 > 0 and all(map(is_lone, held)):
-                return replace(node, sub=held)
-        return node.rebuild(change)
-
-    return statement.rebuild(change)
 
 
 def by_places(statement: s.Statement, outline: Outline) -> s.Statement:

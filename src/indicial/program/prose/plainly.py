@@ -27,7 +27,7 @@ from indicial.program.names.naming import FUNCTION_LETTERS
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 from indicial.program.prose.foreign import opaque
-from indicial.program.prose.places import by_number, by_places, of_slices
+from indicial.program.prose.places import by_number, by_places
 from indicial.program.prose.sets import over_members
 from indicial.program.vectors.shapes import dotted
 from indicial.program.vectors.spelling import softmax_elements
@@ -38,7 +38,7 @@ TIME = s.Name("t")
 
 def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
     """A statement of prose, as it is meant; `sketch` is of all that stand with it."""
-    placed = by_places(of_slices(by_steps(labelled(statement), sketch), sketch), sketch)
+    placed = by_places(by_steps(labelled(statement), sketch), sketch)
     of_members = over_members(placed, sketch)
     shared = without_shared(one_size(softmax_elements(of_members), sketch), sketch)
     named = without_lists(without_arguments(without_names(shared, sketch), sketch), sketch)

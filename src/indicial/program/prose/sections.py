@@ -121,18 +121,23 @@ def _tell(sections: list[tuple[list[Part], list[s.Declaration]]]) -> None:
             read: dict[s.Name, int] = {}
             for name in s.every(part.statements, s.Name):
                 read[name.stem] = max(read.get(name.stem, 0), len(name.scripts))
-            known = {item.stem for item in told if isinstance(item, s.Name)}
+            known = {_kept_apart(item) for item in told if isinstance(item, s.Name)}
             for _, said in near:
                 part.statements[:0] = [
                     replace(st, keyword=TOLD, value=ELSEWHERE)
                     for st in said
                     for item in st.items
                     if isinstance(item, s.Name)
-                    and item.stem not in known
+                    and _kept_apart(item) not in known
                     and item.stem in read
                     and len(item.scripts) <= max(1, read[item.stem])  # not of the x_i^t, of an x_i
                 ]
-                known |= {item.stem for st in said for item in st.items if isinstance(item, s.Name)}
+                known |= {_kept_apart(i) for st in said for i in st.items if isinstance(i, s.Name)}
+
+
+def _kept_apart(name: s.Name) -> tuple[s.Name, bool]:
+    """The memory `\\mathbf M` and its size M are two names."""
+    return name.stem, name.font == "bold"
 
 
 ELSEWHERE = s.Number("2")

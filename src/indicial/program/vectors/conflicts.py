@@ -35,6 +35,7 @@ from indicial.program.vectors.shapes import (
     inverted,
     inverts,
     ones,
+    part_of,
     steps_of,
     together,
 )
@@ -129,9 +130,10 @@ class Conflicts:
                 return found
             case s.Index(base=base, items=items):
                 found = self.shape(base)
-                if found is None or found == NUMBER or sum(found) == len(items):
-                    return None if found is None else NUMBER
-                raise Outside("it takes a part of something")
+                part = None if found is None else part_of(found, items)
+                if found is not None and part is None:
+                    raise Outside("it takes a part of something")
+                return part
             case s.Join(parts=parts) | s.ListLiteral(items=parts):
                 found = self._joined(parts)
                 if wanted == MATRIX and found in (COLUMN, ROW):

@@ -91,6 +91,10 @@ class Declared:
     def _space(self, leaf: Leaf, found: tuple[s.Expression, ...]) -> None:
         """`W ∈ ℝ^{m×n}`; `x ∈ ℝ^d` beside `x_i` says that these are elements."""
         costs = allowed(found)
+        counts = self._counts(leaf) if costs is None and not leaf.use.reference.items else set()
+        if len(counts) == 1 and 0 < (first := counts.pop()) >= len(found) - 2:
+            self.kinds.declared[leaf.key] = allowed(found[first:]) or {}
+            return  # `G ∈ ℝ^{L×M×N}`, and only G_l: a matrix for each l
         if costs is None:
             self.kinds.higher.add(leaf.key)
             return
@@ -125,14 +129,18 @@ class Declared:
         if leaf.key in self.kinds.declared or leaf.key in self.kinds.total:
             return
         word = domain.base
+        if word == "number" and leaf.base.font != "bold" and self._is_bold(leaf.key):
+            return  # "the number of rows $N$" beside `\\mathbf N`
         if word not in SAID:  # a space, `ℝ^d` or `R^d`, that was said under another heading
             costs = allowed(sizes(domain)) or {}
             word = _WORDS[sum(next(iter(costs)))] if costs else ""
         if word == "matrix" and (self._looked_up(leaf) or self._in_rows(leaf)):
             self.kinds.told.setdefault(leaf.key, "vector")
             return
-        rank = {"vector": 1, "state": 1, "matrix": 2}.get(word, 0)
         written = len(leaf.use.reference.items)
+        if word == "matrix" and self._counts(leaf) == {written + 1} and leaf.base.sub:
+            word = "vector"  # the matrix M_t, of which only rows M_t(i) are read
+        rank = {"vector": 1, "state": 1, "matrix": 2}.get(word, 0)
         if elsewhere and rank and self._most(leaf) >= written + rank:
             return  # "the vector $w$" of another section, and `Σ_i w_i x_i` here: its elements, or other vectors
         if elsewhere:
@@ -187,15 +195,21 @@ class Declared:
         leaves = (self.kinds.leaf(body) for body in places if isinstance(body, s.Name))
         return {leaf.key for leaf in leaves if leaf is not None and leaf.use.reference.items}
 
+    def _is_bold(self, key: str) -> bool:
+        """Whether a name is set in bold wherever it stands."""
+        return all(u.base.font == "bold" for u in self._names if u.key == key)
+
     def _is_whole(self, key: str) -> bool:
         """Whether a name stands somewhere without any index."""
         return any(u.key == key and not u.use.reference.items for u in self._names)
 
     def _most(self, leaf: Leaf) -> int:
         """How many indices a name has where it has most."""
-        return max(
-            (len(u.use.reference.items) for u in self._names if u.key == leaf.key), default=0
-        )
+        return max(self._counts(leaf), default=0)
+
+    def _counts(self, leaf: Leaf) -> set[int]:
+        """How many indices a name is written with."""
+        return {len(u.use.reference.items) for u in self._names if u.key == leaf.key}
 
     def _has_rows(self, leaf: Leaf, sizes: list[s.Expression]) -> bool:
         """`A ∈ ℝ^{L×D}` beside `A_i`: one of its L rows; but `S ∈ ℝ^{d×d}` beside `S_t` is a state."""

@@ -14,7 +14,7 @@ from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.notation.source import Span
 from indicial.program.names.inverses import EXPONENTIAL
-from indicial.program.names.letters import LAST
+from indicial.program.names.letters import ALL, LAST
 from indicial.program.names.naming import activates
 from indicial.program.vectors import regular
 from indicial.program.vectors.conflicts import Outside
@@ -88,7 +88,7 @@ class Emission(Made):
             case s.Reduction():
                 return self._reduction(node, ends)
             case s.Index(base=base, items=items):
-                return self._element(node, base, items)
+                return self._element(node, base, items, ends)
             case s.Group(body=s.Join(parts=parts)) | s.Join(parts=parts):
                 return self._join(node, parts, ends, top)
             case s.ListLiteral(items=parts):
@@ -269,18 +269,19 @@ class Emission(Made):
             return replace(node, under=names, body=self.emit(body, mine))
 
     def _element(
-        self, node: s.Index, base: s.Expression, items: tuple[s.Expression, ...]
+        self, node: s.Index, base: s.Expression, items: tuple[s.Expression, ...], ends: Open
     ) -> s.Expression:
-        """`softmax(o)_i`: one element of what is computed."""
+        """`softmax(o)_i`: one element of what is computed; `(X)_{i,:}`: one row."""
         shape = self.conflicts.shape(base) or NUMBER
         if shape == NUMBER:
             return node
-        left = iter(items)
+        placed = iter(items)
         with self.dimensions.inside():
-            ends = tuple(
-                self.dimensions.new(pinned=next(left)) if open_ else None for open_ in shape
-            )
-            return _grouped(self.emit(base, (ends[0], ends[1])))
+            own = []
+            for open_, end in zip(shape, self._fitting(node, ends), strict=True):
+                item = next(placed) if open_ else ALL
+                own.append(end if item == ALL else self.dimensions.new(pinned=item))
+            return _grouped(self.emit(s.inner(base), (own[0], own[1])))
 
     def _call(self, node: s.Call, ends: Open, top: bool) -> s.Expression:
         name = node.word

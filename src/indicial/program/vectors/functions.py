@@ -17,6 +17,7 @@ from indicial.program.messages import Messages
 from indicial.program.names.letters import (
     PARAMETERS,
     is_capital,
+    is_distance,
     is_letter,
     is_lone,
     is_step,
@@ -150,7 +151,7 @@ def heads(statements: list[s.Statement]) -> list[s.Statement]:
     indices = index_letters(statements)
     # The t of `y(t) = C h(t) + D u(t-1)`, which stands nowhere else, is no value.
     inside = [a for c in calls if c.word not in BUILT_IN for a in c.arguments]
-    asked = s.ids(a for a in inside if is_lone(a) or is_step(a))
+    asked = s.ids(a for a in inside if is_lone(a) or is_step(a) or is_distance(a, indices))
     names = list(s.every(statements, s.Name))
     asked |= s.ids(i for n in names for i in n.scripts if is_lone(i))  # nor is the j of `T_{ij}`
     others = [n for n in names if id(n) not in asked]

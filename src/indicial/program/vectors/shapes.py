@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from indicial.notation import syntax as s
-from indicial.program.names.letters import COUNTING
+from indicial.program.names.letters import ALL, COUNTING
 from indicial.program.vectors.leaves import is_ones
 
 Shape = tuple[int, int]
@@ -23,6 +23,15 @@ NUMBER, COLUMN, ROW, MATRIX = (0, 0), (1, 0), (0, 1), (1, 1)
 OF_RANK: dict[int, Shape] = {0: NUMBER, 1: COLUMN, 2: MATRIX}
 
 KINDS: dict[Shape, str] = {NUMBER: "number", COLUMN: "column", ROW: "row", MATRIX: "matrix"}
+
+
+def part_of(shape: Shape, items: Sequence[s.Expression]) -> Shape | None:
+    """What is left of something at some places: a number of `x_i`, a row of `X_{i,:}`; None if they do not fit."""
+    if ALL not in items:
+        return NUMBER if shape == NUMBER or sum(shape) == len(items) else None
+    if shape != MATRIX or len(items) != 2:
+        return None
+    return int(items[0] == ALL), int(items[1] == ALL)
 
 
 class Mismatch(Exception):

@@ -21,6 +21,7 @@ from indicial.notation.printers import name_key
 from indicial.notation.source import Span
 from indicial.notation.vocabulary import SPACE, TOLD
 from indicial.program.names.letters import (
+    ALL,
     MATRICES,
     index_name,
     is_capital,
@@ -178,7 +179,7 @@ def spelt_alike(statements: list[s.Statement]) -> list[s.Statement]:
         if isinstance(node, s.Index) and not isinstance(node.base, s.Name):
             base = node.base
             base = s.inner(base)
-            if isinstance(base, s.Name):  # `[\\mathbf X]_{ij}`
+            if isinstance(base, s.Name) and ALL not in node.items:  # `[\\mathbf X]_{ij}`
                 return replace(node, base=base)
             return replace(node, base=change(node.base))
         new = rebuilt(node, change)

@@ -16,7 +16,7 @@ from typing import TypeGuard
 from indicial.notation import syntax as s
 from indicial.notation.vocabulary import SPACE, TOLD
 from indicial.program.names.derivatives import is_gradient
-from indicial.program.names.letters import OFTEN_VECTORS, is_capital, is_letter, letters_bound
+from indicial.program.names.letters import ALL, OFTEN_VECTORS, is_capital, is_letter, letters_bound
 from indicial.program.names.naming import activates
 from indicial.program.names.uses import BUILT_IN
 from indicial.program.vectors.kinds import GREEK_MATRICES, OFTEN_COLUMNS, is_greek
@@ -55,6 +55,8 @@ def in_vector_style(statements: Sequence[s.Statement]) -> bool:
     }
     statements = [st for st in statements if not isinstance(st, s.Declaration)]
     nodes = list(_nodes(statements))
+    if any(is_element(n) and ALL in n.items for n in nodes):
+        return True
     if said and any(isinstance(n, s.Name) and n.base in said for n in nodes):
         return True
     indexed = frozenset(_indexed(statements))

@@ -33,6 +33,7 @@ from indicial.program.vectors.shapes import (
     gains,
     inverted,
     ones,
+    part_of,
     steps_of,
     times,
     together,
@@ -217,7 +218,7 @@ class Tables:
             case s.Reduction():
                 return self._reduction(node)
             case s.Index(base=base, items=items):
-                return self.changed(self.of(base), lambda x: _element(x, len(items)))
+                return self.changed(self.of(base), lambda x: _element(x, items))
             case s.Join(parts=parts):
                 return self._joined(parts)
             case s.ListLiteral(items=parts):
@@ -660,10 +661,9 @@ def _raised(exponent: s.Expression, shape: Shape) -> tuple[Shape, float]:
     return shape, {NUMBER: 0.0, MATRIX: COST.inverse if inverse else COST.power}.get(shape, column)
 
 
-def _element(shape: Shape, items: int) -> tuple[Shape, float] | None:
-    if shape == NUMBER:
-        return NUMBER, 0
-    return (NUMBER, 0) if sum(shape) == items else None
+def _element(shape: Shape, items: tuple[s.Expression, ...]) -> tuple[Shape, float] | None:
+    part = part_of(shape, items)
+    return None if part is None else (part, 0)
 
 
 def _diagonal(shape: Shape) -> tuple[Shape, float] | None:
