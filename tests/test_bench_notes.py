@@ -159,6 +159,7 @@ KEPT = (
     "lessons",
     "papers",
     "courses",
+    "notebooks",
 )
 """The sets whose displays stand in folders of the same names."""
 

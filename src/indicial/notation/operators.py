@@ -178,7 +178,11 @@ class OperatorGrammar(BracketGrammar):
             self.i += 1
             degree = None if self.at("]") else self.expression()
             self.expect("]")
+        first = self.peek()
         body = self.argument()
+        if first.text != "{" and isinstance(body, s.Name) and self.at("_"):
+            # TeX puts one token below the root, and everybody reads `\\sqrt\\beta_t` as that of β_t.
+            body = replace(body, sub=self.script(), span=self.since(first))
         if degree is None:
             return s.Call(s.Name("sqrt", span=token.span), (body,), span=self.since(token))
         exponent = s.Fraction(s.Number("1"), degree)

@@ -23,13 +23,12 @@ from indicial.program.names.letters import (
     is_lone,
     shifted,
 )
-from indicial.program.names.naming import FUNCTION_LETTERS
+from indicial.program.names.naming import FUNCTION_LETTERS, activates
 from indicial.program.names.outline import Outline
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 from indicial.program.prose.foreign import opaque
 from indicial.program.prose.places import by_number, by_places
 from indicial.program.prose.sets import over_members
-from indicial.program.vectors.shapes import dotted
 from indicial.program.vectors.spelling import softmax_elements
 from indicial.program.vectors.unwritten import bound_apart, primes_apart, reaching, summed
 
@@ -42,7 +41,7 @@ def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
     of_members = over_members(placed, sketch)
     shared = without_shared(one_size(softmax_elements(of_members), sketch), sketch)
     named = without_lists(without_arguments(without_names(shared, sketch), sketch), sketch)
-    meant = gated(stepping(discounts(exponentials(below(named), sketch))))
+    meant = stepping(discounts(exponentials(below(named), sketch)))
     bound = primes_apart(bound_apart(reaching(by_number(at_time(meant), sketch))))
     return summed(bound, prose=True)
 
@@ -179,36 +178,6 @@ def by_steps(statement: s.Statement, sketch: Outline) -> s.Statement:
 def _of_a_step(name: s.Name) -> bool:
     """The ΔA that is a name of its own by its spelling."""
     return len(name.base) == 2 and name.base[0] == "Δ" and is_capital(name.base[1])
-
-
-def gated(statement: s.Statement) -> s.Statement:
-    """`\\mathbf h_t = \\mathbf o_t · tanh(\\mathbf c_t)`: what makes a vector of two is no inner product."""
-    if not isinstance(statement, s.Equation) or not _is_bold(statement.left):
-        return statement
-
-    def change(side: s.Expression) -> s.Expression:
-        terms = side.terms if isinstance(side, s.Add) else (side,)
-        made = tuple(
-            s.Hadamard(t.factors, span=t.span)
-            if isinstance(t, s.Product)
-            and len(t.factors) == 2
-            and dotted(t)
-            and all(map(_is_bold, t.factors))
-            else t
-            for t in terms
-        )
-        return replace(side, terms=made) if isinstance(side, s.Add) else made[0]
-
-    sides = tuple(map(change, statement.sides))
-    return replace(statement, sides=sides) if sides != statement.sides else statement
-
-
-def _is_bold(node: s.Expression) -> bool:
-    """A small bold letter, or a function of one."""
-    if isinstance(node, s.Call) and len(node.arguments) == 1 and node.word in BUILT_IN:
-        node = node.arguments[0]
-    whole = isinstance(node, s.Name) and node.font == "bold" and not is_capital(node.base)
-    return whole and isinstance(node, s.Name) and len(node.ends) < 2  # `∂y/∂x` is a matrix
 
 
 def stepping(statement: s.Statement) -> s.Statement:
@@ -491,6 +460,30 @@ def _names(equation: s.Equation, number: int, outline: Outline) -> bool:
     if use is None or use.kind == "probability" or use.reference.key in outline.defined:
         return False
     return bool(opaque(use, outline)) or use.reference.key in FUNCTION_LETTERS
+
+
+def with_arguments(statements: Iterable[s.Statement]) -> Iterator[s.Statement]:
+    """`a = f(z) = f(w^⊤ x + b)` says what z is: `z = w^⊤ x + b` and `a = f(z)`."""
+    statements = list(statements)
+    defined = {st.left for st in statements if isinstance(st, s.Equation)}
+    for statement in statements:
+        sides = statement.sides[1:] if isinstance(statement, s.Equation) else ()
+        calls = [side for side in sides if isinstance(side, s.Call) and activates(side)]
+        named = [c for c in calls if isinstance(c.arguments[0], s.Name)]
+        others = [c for c in calls if c not in named]
+        if not isinstance(statement, s.Equation) or len(named) != 1 or not others:
+            yield statement
+            continue
+        (call,) = named
+        name = call.arguments[0]
+        if name in defined or any(c.function != call.function for c in others):
+            yield statement
+            continue
+        values = tuple(c.arguments[0] for c in others)
+        equals = ("=",) * len(values)
+        yield replace(statement, sides=(name, *values), relations=equals, label="")
+        kept = tuple(side for side in statement.sides if side not in others)
+        yield replace(statement, sides=kept, relations=statement.relations[: len(kept) - 1])
 
 
 def offers(statements: Iterable[s.Statement]) -> Iterator[s.Statement]:

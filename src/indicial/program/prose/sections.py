@@ -31,7 +31,7 @@ from indicial.program.names.sorting import outline, says_what
 from indicial.program.names.updates import updated
 from indicial.program.prose.entries import by_entries
 from indicial.program.prose.parts import Block, Part
-from indicial.program.prose.plainly import offers
+from indicial.program.prose.plainly import offers, with_arguments
 from indicial.program.prose.usage import as_used
 from indicial.program.vectors.kinds import is_greek
 from indicial.program.vectors.labels import lettered, worded
@@ -152,7 +152,7 @@ def _told_apart(blocks: list[Block]) -> list[Block]:
     blocks = [
         block
         if block.strict
-        else replace(block, statements=[*by_entries(offers(block.statements))])
+        else replace(block, statements=[*by_entries(with_arguments(offers(block.statements)))])
         for block in blocks
     ]
     prose = [st for block in blocks if not block.strict for st in block.statements]

@@ -39,9 +39,17 @@ from indicial.notation.syntax import (
     head,
 )
 from indicial.program.names.applied import marked
-from indicial.program.names.letters import ALL, is_lone
+from indicial.program.names.letters import (
+    ALL,
+    WORDS,
+    index_expression,
+    is_capital,
+    is_lone,
+    shifted,
+)
 from indicial.program.names.naming import activates
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
+from indicial.program.prose.labels import with_labels
 from indicial.program.prose.parts import Block
 from indicial.program.vectors.leaves import is_ones
 from indicial.program.vectors.regular import primed, raised
@@ -55,7 +63,19 @@ def as_used(blocks: Iterable[Block]) -> list[Block]:
     """The displays of a document as its author uses brackets, primes and arrows."""
     blocks = [_with_clauses(block) if block.skipped else block for block in blocks]
     prose = [st for block in blocks if not block.strict for st in block.statements]
-    meant = raised(primed(marked(_scored(_bracketed(_sliced(prose))))))
+    meant = prose
+    for change in (
+        with_labels,
+        _layered,
+        _sliced,
+        _spelt,
+        _bracketed,
+        _scored,
+        marked,
+        primed,
+        raised,
+    ):
+        meant = change(meant)
     if meant is prose:
         return blocks
     rows = iter(meant)
@@ -66,15 +86,26 @@ def as_used(blocks: Iterable[Block]) -> list[Block]:
 
 
 def _sliced(prose: list[Statement]) -> list[Statement]:
-    """`X_{i,:}` → a row of X, `W_{:,j}` → a column of W; `G_{l,:,:}` is G_l, a matrix for each l."""
-    prose_with_parts = [st for st in prose if ":" in st.span.text]
-    if not any(ALL in _places(name) for name in every(prose_with_parts, Name)):
+    """`X_{i,:}` → a row of X, `W_{:,j}` → a column of W; `G_{l,:,:}` is G_l, a matrix for each l; `S_{[t]}` is S_t.
+
+    Where there is an S_t as well, `S_{[t]}` is another S.
+    """
+    names = [
+        n for st in prose for n in st.every(Name) if ":" in st.span.text or "_{[" in st.span.text
+    ]
+    if not any(ALL in (places := _places(n)) or places != n.sub for n in names):
         return prose
     heads = {st.left.stem for st in prose if isinstance(st.left, Name) and ALL in _places(st.left)}
+    numbered = {n.stem for n in every(prose, Name) if any(map(is_lone, n.sub))}
 
     def change(node: Expression) -> Expression:
-        if not isinstance(node, Name) or ALL not in (places := _places(node)):
-            return node.rebuild(change) if not isinstance(node, Name) else node
+        if not isinstance(node, Name):
+            return node.rebuild(change)
+        places = _places(node)
+        if ALL not in places:
+            return (
+                node if places == node.sub or node.stem in numbered else replace(node, sub=places)
+            )
         numbering = tuple(i for i in places if i != ALL)
         last = places[: len(numbering)] == numbering
         if last and (node.stem in heads or len(places) > 2):
@@ -88,9 +119,66 @@ def _sliced(prose: list[Statement]) -> list[Statement]:
 
 
 def _places(name: Name) -> tuple[Expression, ...]:
-    """The `i, :` of `X_{i,:}` and `X_{[i,:]}`."""
-    listed = name.sub[0] if len(name.sub) == 1 else None
-    return listed.items if isinstance(listed, ListLiteral) else name.sub
+    """The `i, :` of `X_{i,:}` and `X_{[i,:]}`, the t of `S_{[t]}`."""
+    match name.sub:
+        case (ListLiteral(items=items),) if all(map(index_expression, items)):
+            return items
+        case (Group(body=body, bracket="["),) if index_expression(body):
+            return (body,)
+    return name.sub
+
+
+def _layered(prose: list[Statement]) -> list[Statement]:
+    """`Z[l] = W[l] A[l-1] + b[l]`: what only ever has its layer in brackets is Z_l, a matrix for each layer."""
+    indices = [n for n in every(prose, Index) if isinstance(n.base, Name)]
+    steps = [shifted(n.items[0]) if len(n.items) == 1 else None for n in indices]
+    if not indices or not all(step is not None and step[0].base in LAYERS for step in steps):
+        return prose
+    if not any(isinstance(n.base, Name) and is_capital(n.base.base) for n in indices):
+        return prose
+
+    def change(node: Expression) -> Expression:
+        node = node.rebuild(change) if not isinstance(node, Name) else node
+        if isinstance(node, Index) and isinstance(node.base, Name):
+            return replace(node.base, sub=(*node.base.sub, *node.items), span=node.span)
+        return node
+
+    return [st.rebuild(change) for st in prose]
+
+
+LAYERS = frozenset("lLℓ")
+
+
+def _spelt(prose: list[Statement]) -> list[Statement]:
+    """`q_{bsea} = z_{bsd} Q_{dea}`: letters that all stand on the left, or below two factors, are indices."""
+    words: set[str] = set()
+    for equation in prose:
+        left = _words([equation.left]) if isinstance(equation, Equation) else []
+        for product in equation.every(Product) if left else ():
+            right = _words(product.factors)
+            letters = [c for word in right for c in dict.fromkeys(word)]
+            free = {c for c in letters if letters.count(c) == 1}
+            if len(right) > 1 and free <= {*left[0]} <= {*letters} and free < {*letters}:
+                words |= {*left, *right}
+    if not words:
+        return prose
+
+    def change(node: Expression) -> Expression:
+        if not isinstance(node, Name):
+            return node.rebuild(change)
+        word = _words([node])
+        if not word or word[0] not in words:
+            return node
+        return replace(node, sub=tuple(Name(c, span=node.sub[0].span) for c in word[0]))
+
+    return [st.rebuild(change) for st in prose]
+
+
+def _words(nodes: Iterable[Expression]) -> list[str]:
+    """The `bsd` of `z_{bsd}`: letters side by side below a name."""
+    scripts = [n.sub[0] for n in nodes if isinstance(n, Name) and len(n.sub) == 1]
+    plain = [i.base for i in scripts if isinstance(i, Name) and i.bare and not i.font]
+    return [w for w in plain if 1 < len(w) < 6 and w.islower() and w.isascii() and w not in WORDS]
 
 
 OPERATORS = frozenset({"E", "P", "H", "I", "V"}) | PROBABILITY

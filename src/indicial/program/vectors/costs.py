@@ -129,6 +129,8 @@ class Form:
     dot: float = 4.0  # `a · b` with a matrix
     attended: float = 1.0  # the V_j of `softmax(…) V_j` as a column
     heads: float = 2.0  # `Q_j K_j^⊤` as columns
+    gated: float = 2.0  # `a · b` of vectors, element by element
+    gated_at_last: float = 0.4  # the same, where it is asked how odd an equation is
     inner: float = 0.5  # `a · b` of vectors, for which a ⊤ is the sign
     # operations
     transpose: float = 3.0  # `(a + b)^⊤` of numbers

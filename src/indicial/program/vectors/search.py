@@ -94,8 +94,8 @@ def _read(kinds: Kinds, equations: Sequence[Sequence[s.Expression]], rows: bool)
         if doubt is not None:
             reading.doubts.append(doubt)
     # What only weighs one reading against another is nothing odd.
-    tables.pinned, tables.turned, tables.of_numbers = (
-        reading.given, COST.turned_at_last, 0.0,
+    tables.pinned, tables.turned, tables.gated, tables.of_numbers = (
+        reading.given, COST.turned_at_last, COST.gated_at_last, 0.0,
     )  # fmt: skip
     for sides in filter(None, equations):
         reading.odd[id(sides[0])] = min(entry.cost for entry in tables.sides(sides))

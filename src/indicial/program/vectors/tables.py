@@ -74,6 +74,8 @@ class Tables:
         """What that costs."""
         self.of_numbers = COST.of_numbers
         """What it costs to take the exponential of every element of a vector."""
+        self.gated = COST.gated
+        """What it costs to take `a · b` of two vectors element by element."""
         self.rows = rows
         self.costs = {variable: kinds.costs(variable, rows) for variable in kinds.seen}
         self.pinned: Given = {}
@@ -473,9 +475,16 @@ class Tables:
                 alike = a == ROW or (inner and not apart)
                 return shape, (COST.inner if inner else 0) + (odd if alike else 0)
 
-            result = self.join(result, self._factor(factor), rule)
+            table = self._factor(factor)
+            gates = self.fitting(result, table, self._gate) if dot else []
+            result = self.join(result, table, rule)
+            result = self.best([*result, *gates]) if gates else result
             weight, capital = max(weight, here), beside
         return result
+
+    def _gate(self, a: Shape, b: Shape) -> tuple[Shape, float] | None:
+        """`o_t · tanh(c_t)` of two columns: a column, if the equation wants one."""
+        return (a, self.gated) if a == b and a in (COLUMN, ROW) else None
 
     def _late(self, node: s.Expression) -> bool:
         """A number stands before a matrix: the θ of `X θ` is a column, and so is the x of `W x`."""

@@ -35,6 +35,7 @@ from indicial.program.vectors.declared import Declared
 from indicial.program.vectors.dimensions import Dimensions
 from indicial.program.vectors.emission import Emission
 from indicial.program.vectors.functions import heads, unfolded
+from indicial.program.vectors.gates import fitting, with_gates
 from indicial.program.vectors.kinds import (
     CAPITAL_COLUMNS,
     COUNTS,
@@ -185,6 +186,13 @@ class _Rewriting:
         self.declared = Declared(self.kinds, self.dimensions, statements, identity).ranks
         self.reading = self._solved([x for st in statements for x in self._alike(st)])
         self.kinds.chosen = self.reading.given
+        self.written = [self._with_gates(statement) for statement in statements]
+
+    def _with_gates(self, statement: s.Statement) -> s.Statement:
+        if not isinstance(statement, s.Equation) or self._own(statement) or statement.draws:
+            return statement
+        sides = tuple(with_gates(self.kinds, statement.sides))
+        return statement if sides == statement.sides else replace(statement, sides=sides)
 
     def _solved(self, equations: list[list[s.Expression]]) -> Reading:
         """The best reading; if names of one letter cannot all be alike, one where they need not."""
@@ -233,15 +241,7 @@ class _Rewriting:
     def _holds(self, reading: Reading, equations: list[list[s.Expression]]) -> bool:
         """Whether every equation fits a reading."""
         self.kinds.chosen = reading.given
-        quiet = Conflicts(self.kinds, Messages())
-        for sides in equations:
-            try:
-                found = quiet.sides(sides)
-            except Outside:
-                continue
-            if found is None or len(found[1]) < len(sides):
-                return False
-        return True
+        return all(fitting(self.kinds, with_gates(self.kinds, sides)) for sides in equations)
 
     def _alike(self, statement: s.Statement) -> list[list[s.Expression]]:
         """What must have one shape: the sides of an equation or claim, a draw and its mean."""
