@@ -171,7 +171,12 @@ def differences(label: Label, found: Reading, partly: bool = False) -> list[str]
         number_only = 0 in counts and fold(name) in letters
         if not there and name in label.names and not number_only and not partly:
             reasons.append(f"{name} is not there")
-    reasons += [f"{name} is no name here" for name in unexplained]
+    sizes = letters | set(map(fold, label.maybe))
+    reasons += [
+        f"{name} is no name here"
+        for name, axes in unexplained.items()
+        if axes != {0} or not {fold(name), fold(name.lower())} & sizes  # the D of `2t/d`
+    ]
     sums, softmaxes = len(found.sums), len(found.softmaxes)
     # A softmax that is written out may be read as one.
     if not partly and not label.totals & {sums, sums + softmaxes}:

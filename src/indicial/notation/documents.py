@@ -15,6 +15,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Literal
 
@@ -29,6 +30,7 @@ from indicial.notation.markup import (
     Input,
     Kind,
     Markup,
+    emphasised_names,
     mark_claims,
     promote_lone_formulas,
     says_equal,
@@ -40,6 +42,7 @@ from indicial.notation.parse import Parsed, parse
 from indicial.notation.scanner import inputs, scan
 from indicial.notation.silences import Silences, find_silences, silenced
 from indicial.notation.source import Source, Span
+from indicial.notation.stated_shapes import in_space, stated_shape
 from indicial.notation.syntax import Call, Declaration, Expression, Name
 from indicial.notation.telling import subject, told
 from indicial.notation.tokens import Token, tokenize, unquoted
@@ -215,6 +218,8 @@ def _parse(document: Document) -> Iterator[tuple[Display, Parsed]]:
             continue
         body, latex = item.body, item.surface == "latex"
         found = unquoted(tokenize(body.source, body.start, body.end, latex=latex), item.span)
+        if item.kind == "said" and latex and (shape := stated_shape(item)) is not None:
+            found = in_space(found, item, shape)
         wrong: list[Fault] = []
         if latex:
             found, wrong = expand(_without(found, inside), macros)
@@ -248,9 +253,16 @@ def _parsed(
                 parsed = Parsed(tuple(_given(tokens, display.surface == "latex")))
             elif display.kind == "said":
                 said = [s for s in parsed.statements if isinstance(s, Declaration)]
-                said = [s for s in said if s.keyword == SPACE] or _told(display, tokens)
+                said = [s for s in said if s.keyword == SPACE and _listed(s)]
+                said = said or _told(display, tokens)
                 parsed = Parsed(tuple(said))
         yield display, parsed
+
+
+def _listed(said: Declaration) -> bool:
+    """Whether there are commas between the names: the `dZ` of `$dZ$ is $(n, m)$` is one name."""
+    between = (one.span.between(two.span) for one, two in pairwise(said.items))
+    return all(text is None or text.strip() for text in between)
 
 
 _LABEL = re.compile(r"\b([A-Z]?[a-z]+)[ \t\xa0]*:[*_\s]*$")
@@ -415,6 +427,7 @@ class _Reader:
         mark_claims(markup)
         if not tex:
             markup.headings = headings(source, markup.covers, titles)
+            markup.inline += emphasised_names(markup)
         self.faults += markup.faults
         if source is self.source:
             every = (*markup.displays, *markup.inline)
@@ -429,7 +442,12 @@ class _Reader:
                 self.input(item, within)
             elif item.kind != "inline":
                 self.add(item)
-            elif says_what(item.body.text, markup.macros) or says_given(item) or told(item):
+            elif (
+                says_what(item.body.text, markup.macros)
+                or says_given(item)
+                or told(item)
+                or stated_shape(item)
+            ):
                 self.add(replace(item, kind="said"))
             elif says_equal(item.body.text):
                 self.inline.append(item)

@@ -78,6 +78,22 @@ class Markup:
         return sorted([*self._commented, *self.hidden])
 
 
+_EMPHASISED = re.compile(
+    r"(?<![\w*])(\*{1,2})(?P<name>[A-Za-z](?:_\{?\w{1,5}\}?|\^\{?\w{1,5}\}?|\[[a-z]\])?)\1(?![\w*])"
+)
+
+
+def emphasised_names(markup: Markup) -> list[Display]:
+    """`**W** is the weight matrix`: letters in bold or italics, which may be names."""
+    inline = [(d.span.start, d.span.end) for d in markup.inline]
+    return [
+        Display(span, Span(markup.source, *found.span("name")), "latex", "inline")
+        for found in _EMPHASISED.finditer(markup.source.text)
+        if not markup.covers(found.start()) and not _within(inline, found.start())
+        for span in [Span(markup.source, found.start(), found.end())]
+    ]
+
+
 def mark_claims(markup: Markup) -> None:
     """Make what is displayed in an environment `claim` claims, in place."""
     if markup.claims:

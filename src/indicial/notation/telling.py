@@ -52,20 +52,21 @@ _NAME = (
     r"overrightarrow|overleftarrow|overset|underline)\b\s*)*(?:\\[A-Za-z]+|[A-Za-z]|[\u0370-\u03ff]|\{)"
 )
 _FORMULA = r"(?:\$[^$\n]{1,40}\$|\\\([^$\n]{1,40}?\\\))"
+_LISTED = rf"(?:(?!\$[^$\n]*\\times){_FORMULA})"
 _AND = r"(?:\s*(?:,|and|or|und|et|y|e|&)\s*(?:and\s+)?)"
 _CJK_AND = r"(?:\s*[、和与與]\s*)"
 _IS = "is|be|denotes|represents|stands for|ist|est|es|è|é|bezeichnet|désigne|representa|représente"
 _ARE = "are|be|denote|represent|stand for|sind|sont|son|sono|são"
 _BEHIND = re.compile(
-    rf"(?:\s*[*_]{{0,2}}\s*(?:(?:{_IS}|:|—|–|--?)\s|[,(]?\s*(?=(?:the|an?)\s))"
+    rf"(?:\s*[*_]{{0,2}}\s*(?:(?:{_IS}|:|—|–|--?|=|\|)\s|[,(]?\s*(?=(?:the|an?)\s))"
     rf"|(?:{_AND}{_FORMULA})*\s*[*_]{{0,2}}\s*(?:{_ARE}|:|—|–|--?)\s)\s*[*_]{{0,2}}"
     rf"(?:both|here|also|simply|just|respectively,?)?\s*((?:{_WORD}[ \t]+){{0,6}}?{_WORD})"
-    r"(?=\s*(?:[.,;:()*\n]|$|\b(?:of|for|at|that|which|with|in|from|to|where|and|between|on|used|whose|against|"
+    r"(?=\s*(?:[.,;:()*|\n]|$|\b(?:of|for|at|that|which|with|in|from|to|where|and|between|on|used|whose|against|"
     r"into|than|like|about|under|"
     r"associated|corresponding|connecting|containing|learned|shared|obtained|per|by|as|over|after|before|mapping|"
     r"de|des|du|del|della|di|da|do|der|von|für|mit|aus|que|con|com|avec|qui|pour|para|im|en)\b))"
 )
-_BEFORE = re.compile(rf"((?:{_WORD}[ \t]+)?{_WORD})[*_]{{0,2}}\s+(?:{_FORMULA}{_AND})*$")
+_BEFORE = re.compile(rf"((?:{_WORD}[ \t]+)?{_WORD})[*_]{{0,2}}\s+(?:{_LISTED}{_AND})*$")
 _CJK = "|".join(sorted((noun for noun in _KIND if noun[0] > "\u2fff"), key=len, reverse=True))
 _CJK_BEHIND = re.compile(
     rf"(?:{_CJK_AND}{_FORMULA})*\s*(?:是|为|為|表示|代表|:|：|は|는|은)[^，。、,.;；()（）\n]{{0,12}}?({_CJK})"
@@ -84,7 +85,7 @@ _SEQUENCE = re.compile(r"\\(?:[lc]?dots|dotsc)\b|…|\.\.\.")
 _NO_NAME = re.compile(
     r"=|\\in\b|∈|\\sum|\\frac|[+<>≤≥~|]|\\leq?\b|\\geq?\b|\\sim|\\to\b|\\times|\\cdot|\\odot"
 )
-_PLACE = re.compile(r"\b(?:time|step|timestep|at|position|index|layer)\s+$")
+PLACE = re.compile(r"\b(?:time|step|timestep|at|position|index|layer)\s+$")
 """What stands before a letter that numbers: `at time $t$, a vector …` is not about t."""
 _CAPITAL = re.compile(r"(?:\\(?:mathbf|boldsymbol|bm)\s*)?\{?\s*[A-Z]\s*\}?")
 """The H of `the hidden states $H$`: all of them, one in each row."""
@@ -103,7 +104,7 @@ def told(item: Display) -> str:
     if len(text) > _FAR // 2 or _NO_NAME.search(text) or not re.match(rf"{opened}\s*{_NAME}", text):
         return ""
     whole = item.span.source.text
-    if _PLACE.search(whole, max(0, item.span.start - 20), item.span.start):
+    if PLACE.search(whole, max(0, item.span.start - 20), item.span.start):
         return ""
     text_before = whole[max(0, item.span.start - _FAR) : item.span.start]
     behind = [p.match(whole, item.span.end, item.span.end + _FAR) for p in (_BEHIND, _CJK_BEHIND)]

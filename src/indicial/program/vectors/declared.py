@@ -95,8 +95,9 @@ class Declared:
         if len(counts) == 1 and 0 < (first := counts.pop()) >= len(found) - 2:
             self.kinds.declared[leaf.key] = allowed(found[first:]) or {}
             return  # `G ∈ ℝ^{L×M×N}`, and only G_l: a matrix for each l
-        if costs is None:
+        if costs is None and leaf.key not in self.kinds.declared:
             self.kinds.higher.add(leaf.key)
+        if costs is None:
             return
         written = len(leaf.use.reference.items)
         if not found and written and self._is_whole(leaf.key):
