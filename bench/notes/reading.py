@@ -151,7 +151,10 @@ def _add(found: Reading, program: Program, unit: Unit, counts: Callable[[Span], 
         if name not in code.tensors or made(code, code.tensors[name]) or _unwritten(name, program):
             continue
         if not _of_hole(name, program.holes):
-            found.axes.setdefault(name, set()).add(len(code.tensors[name].axes))
+            written = (
+                name if name.startswith("∂") else name.replace("_·", "")
+            )  # the L_i of `L = Σ_i L_i`
+            found.axes.setdefault(written, set()).add(len(code.tensors[name].axes))
 
 
 def _unwritten(name: str, program: Program) -> bool:

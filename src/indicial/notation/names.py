@@ -374,6 +374,9 @@ def _one_word(product: s.Product) -> bool:
 _LOGISTIC = re.compile(r"\b(logistic|sigmoid)\b", re.IGNORECASE)
 
 
+_HYPHENATED = re.compile(r"[^\W\d_]{3,}(?:-[^\W\d_]{3,})+")
+
+
 def _hyphenated(script: s.Expression) -> s.Expression:
     """The `arc\\text{-}head` of `H^{(arc\\text{-}head)}`: one word. That of `L_{logistic}` is no σ."""
     product = s.inner(script)
@@ -383,10 +386,13 @@ def _hyphenated(script: s.Expression) -> s.Expression:
         and (label := _LOGISTIC.search(product.span.text))
     ):
         return replace(product, base=label[0], font="roman")
-    factors = product.factors if isinstance(product, s.Product) else ()
-    words = [f.base for f in factors if isinstance(f, s.Name) and f.bare]
-    if "-" not in words[1:-1] or len(words) < len(factors):
-        return script
+    if isinstance(product, s.Add) and _HYPHENATED.fullmatch(product.span.text):
+        words = [product.span.text]  # `L_{cross-entropy}`
+    else:
+        factors = product.factors if isinstance(product, s.Product) else ()
+        words = [f.base for f in factors if isinstance(f, s.Name) and f.bare]
+        if "-" not in words[1:-1] or len(words) < len(factors):
+            return script
     word = s.Name("".join(words), font="roman", span=product.span)
     return replace(script, body=word) if isinstance(script, s.Group) else word
 

@@ -208,24 +208,31 @@ class _Naming:
 
 
 def abbreviated(statements: list[s.Statement]) -> list[s.Statement]:
-    """`dX = dS W^⊤`: for a derivative of the loss by X there stands dX, as programs call it.
+    """`dX = dS W^⊤`, `dw = x dz`: for a derivative of the loss by X there stands dX, as programs call it.
 
-    Where somebody writes `dt` or `dx`, it is about small changes.
+    Where a `dt` or `dx` stands that nothing computes, it is about small changes.
     """
     found = [pair for p in s.every(statements, s.Product) for pair in _differences(p)]
-    lefts = [st.left for st in statements if isinstance(st, s.Equation)]
-    defined = [left.factors[1] for left in lefts if isinstance(left, s.Product) and _differs(left)]
-    bases = {name.base for name in found}
-    read = len(found) > len(defined)  # `dZ = A - Y` alone may be anything
-    if not defined or not read or not all(is_capital(base) or base == "b" for base in bases):
+    computed: dict[s.Name, list[set[s.Name]]] = {}
+    for equation in (st for st in statements if isinstance(st, s.Equation)):
+        if isinstance(equation.left, s.Product) and _differs(equation.left):
+            products = s.every(equation.sides[1:], s.Product)
+            needs = {n.stem for p in products for n in _differences(p) if not is_capital(n.base)}
+            computed.setdefault(_differences(equation.left)[0].stem, []).append(needs)
+    names = set(computed)
+    while lacking := {n for n in names if not all(needs <= names for needs in computed[n])}:
+        names -= lacking
+    alone = len(found) == sum(map(len, computed.values()))  # `dZ = A - Y` alone may be anything
+    if not names or (alone and all(is_capital(name.base) for name in names)):
         return statements
+    names |= {name.stem for name in found if is_capital(name.base)}
 
     def change(node: s.Expression) -> s.Expression:
         if not isinstance(node, s.Product):
             return node if isinstance(node, s.Name) else node.rebuild(change)
         factors: list[s.Expression] = []
         for factor in map(change, node.factors):
-            if factors and factors[-1] == D and isinstance(factor, s.Name):
+            if factors and factors[-1] == D and isinstance(factor, s.Name) and factor.stem in names:
                 span = factors.pop().span.to(factor.span)
                 factor = replace(factor, base="d" + factor.base, span=span)
             factors.append(factor)

@@ -36,6 +36,7 @@ from indicial.notation.syntax import (
     Statement,
     Transpose,
     every,
+    factors,
     head,
 )
 from indicial.program.names.applied import marked
@@ -51,8 +52,9 @@ from indicial.program.names.naming import activates
 from indicial.program.names.uses import BUILT_IN, PROBABILITY
 from indicial.program.prose.labels import with_labels
 from indicial.program.prose.parts import Block
+from indicial.program.prose.totals import with_totals
 from indicial.program.vectors.leaves import is_ones
-from indicial.program.vectors.regular import primed, raised
+from indicial.program.vectors.regular import primed, raised, side_by_side
 
 _BETWEEN = re.compile(
     r"(?:\s|[&,.⇒⇔]|\\(?:q?quad|[;,!: ]|Rightarrow|Longrightarrow|implies|Leftrightarrow|iff)(?![A-Za-z]))*"
@@ -65,10 +67,12 @@ def as_used(blocks: Iterable[Block]) -> list[Block]:
     prose = [st for block in blocks if not block.strict for st in block.statements]
     meant = prose
     for change in (
+        with_totals,
         with_labels,
         _layered,
         _sliced,
         _spelt,
+        _numbered,
         _bracketed,
         _scored,
         marked,
@@ -174,6 +178,42 @@ def _spelt(prose: list[Statement]) -> list[Statement]:
     return [st.rebuild(change) for st in prose]
 
 
+def _numbered(prose: list[Statement]) -> list[Statement]:
+    """`c_2 = Σ_j α_{2j} h_j`, `α_{1j}` beside α_{ij}: two places, and not every second one."""
+    doubled = [n for n in every(prose, Name) if any(map(_is_multiple, n.sub))]
+    if not doubled:
+        return prose
+    paired = {n.stem for n in every(prose, Name) if len(n.sub) == 2 or _words([n])}
+    at_number = [
+        {node.stem for node in st.every(Name) if {_number(i) for i in node.sub} & {*st.left.sub}}
+        for st in prose
+        if isinstance(st, Equation) and isinstance(st.left, Name)
+    ]
+    several = paired.union(*at_number)
+
+    def change(node: Expression) -> Expression:
+        if not isinstance(node, Name):
+            return node.rebuild(change)
+        if node.stem not in several or len(node.sub) != 1 or not _is_multiple(node.sub[0]):
+            return node
+        return replace(node, sub=factors(node.sub[0]))
+
+    return [st.rebuild(change) for st in prose]
+
+
+def _is_multiple(script: Expression) -> bool:
+    """`2j`."""
+    return _number(script) is not None
+
+
+def _number(script: Expression) -> Expression | None:
+    """The 2 of `2j`."""
+    match script:
+        case Product(factors=(Number() as number, Name() as letter)) if is_lone(letter):
+            return number
+    return None
+
+
 def _words(nodes: Iterable[Expression]) -> list[str]:
     """The `bsd` of `z_{bsd}`: letters side by side below a name."""
     scripts = [n.sub[0] for n in nodes if isinstance(n, Name) and len(n.sub) == 1]
@@ -186,12 +226,20 @@ OPERATORS = frozenset({"E", "P", "H", "I", "V"}) | PROBABILITY
 
 
 def _bracketed(prose: list[Statement]) -> list[Statement]:
-    """`f[g ⊙ (a - μ) + b]`, `M_{t-1}(i) [1 - w_t(i) e_t]`: what the brackets hold can be no index."""
-    if not any(_holds_a_value(node) for node in every(prose, Index)):
+    """`f[g ⊙ (a - μ) + b]`, `M_{t-1}(i) [1 - w_t(i) e_t]`: what the brackets hold can be no index.
+
+    Nor can the vectors of `w_u [h_{t-1}, x_t]`, where h is computed like a value.
+    """
+    brackets = every(prose, Index)
+    computed = _computed(prose) if any(len(node.items) > 1 for node in brackets) else set()
+    if not any(_holds_a_value(node) or _joins(node, computed) for node in brackets):
         return prose
 
     def change(node: Expression) -> Expression:
         node = node.rebuild(change) if not isinstance(node, Name) else node
+        if isinstance(node, Index) and _joins(node, computed):
+            listed = ListLiteral(node.items, span=node.span)
+            return Product((node.base, listed), span=node.span)
         if not isinstance(node, Index) or not _holds_a_value(node):
             return node
         (held,) = node.items
@@ -199,13 +247,32 @@ def _bracketed(prose: list[Statement]) -> list[Statement]:
             call = Call(node.base, (held,), span=node.span)
             if call.word in BUILT_IN or activates(call):
                 return call
-        factors = node.base, Group(held, "[", span=held.span)
         elementwise = any(map(is_ones, held.every(Number)))  # `[1 - w e]`
-        return (
-            Hadamard(factors, span=node.span) if elementwise else Product(factors, span=node.span)
-        )
+        made = Hadamard if elementwise else Product
+        return made((node.base, Group(held, "[", span=held.span)), span=node.span)
 
     return [st.rebuild(change) for st in prose]
+
+
+def _computed(prose: Iterable[Statement]) -> set[Name]:
+    """The names that are computed as values are: by a function, a product, a sum."""
+    values = Call, Product, Hadamard, Add
+    return {
+        st.left.stem
+        for st in prose
+        if isinstance(st, Equation)
+        and isinstance(st.left, Name)
+        and isinstance(st.sides[-1], values)
+    }
+
+
+def _joins(node: Index, computed: set[Name]) -> bool:
+    """Whether brackets behind a small letter hold vectors that it multiplies; behind a capital they always may."""
+    name = head(node)
+    if not isinstance(name, Name) or is_capital(name.base) or not isinstance(node.base, Name):
+        return False
+    held = {n.stem for item in node.items for n in item.every(Name)}
+    return not held.isdisjoint(computed) and side_by_side(node.items, ())
 
 
 def _holds_a_value(node: Index) -> bool:

@@ -54,6 +54,7 @@ WRITTEN: dict[str, tuple[float, float, float, float]] = {
     "Y in a product": (3, 1.5, 1.5, 0.5),  # what a regression is fitted to
     "capital": (0.8, 3, 3, 1.2),
     "Y": (0.8, 1.5, 1.5, 1.2),
+    "small before a join": (6, NEVER, 1.5, 0.5),  # the w of `w_u [h_{t-1}, x_t]`
     "plain bias": (0, 0.3, 0.3, 12),  # the b of `\mathbf W \mathbf x + b`
     "plain beside bold": (0, 4, 4, 12),
     "small with two indices": (0.2, 2, 2, 12),

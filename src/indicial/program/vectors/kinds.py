@@ -43,6 +43,8 @@ OFTEN_COLUMNS = frozenset("θμβδ")
 """Greek letters that are columns now and then."""
 GREEK_MATRICES = frozenset("ΣΛ")
 """Covariances and eigenvalues: matrices where nothing says otherwise."""
+LOSSES = frozenset("LJECℒ")
+"""Letters of what is made small: numbers, where one is the sum of others."""
 WEIGHTS = frozenset("WU")
 """Letters of matrices that are learned; data stands before them in the convention of rows."""
 CAPITAL_COLUMNS = frozenset("Y")
@@ -99,6 +101,8 @@ class Seen:
     contracted: bool = False
     """A written Σ runs over one of its places and one of another name's: the w and the x of `Σ_j w_{kj} x_j`
     and of `Σ_i c_i x_{j+i}` are elements, what a matrix P meets in `Σ_j P_{kj} x_j`, the y of `Σ_i y_i log p_i`."""
+    joins: bool = False
+    """It stands before brackets with vectors side by side: the w of `w_u [h_{t-1}, x_t]`."""
     biases: bool = False
     """It is added to what a weight multiplies: the b of `W x + b`, in whatever type it is set."""
 
@@ -327,6 +331,10 @@ class Kinds(Leaves):
             before = names[number - 1] if number else None
             if seen and before and before.capital and seen.letter in OFTEN_COLUMNS:
                 seen.multiplied = True
+            if seen and isinstance(
+                s.inner(factors[min(number + 1, len(factors) - 1)]), s.ListLiteral
+            ):
+                seen.joins = True
             if seen and (behind & OFTEN_COLUMNS or any(map(_is_factor, others))):
                 seen.product = True  # `X β`, and not the L of `λ L`
                 named = sum(isinstance(s.inner(f), s.Name | s.Transpose) for f in factors)
@@ -374,6 +382,8 @@ class Kinds(Leaves):
             return "diagonal"
         if seen.compared:
             return "compared"
+        if seen.letter in LOSSES and self._is_total(seen.letter):
+            return "figure"
         if seen.figure and seen.capital and not (seen.bold or seen.transposed):
             return "figure"
         if seen.contracted and not (seen.bold or seen.transposed):
@@ -389,6 +399,8 @@ class Kinds(Leaves):
             return _greek(seen)
         if seen.capital:
             return _capital(seen)
+        if seen.joins and not seen.transposed:
+            return "small before a join"
         if seen.biases and self.in_bold:
             return "plain bias"
         if self.in_bold or seen.letter in self.declared:  # `x_1` beside `x ∈ ℝ^4`: an element
@@ -399,6 +411,11 @@ class Kinds(Leaves):
             return "count"
         often = seen.letter in OFTEN_VECTORS or (seen.letter == "w" and not seen.most)
         return "often a vector" if often else "small"
+
+    def _is_total(self, letter: str) -> bool:
+        """Whether there is an `L_·`: of the losses of one letter one is the sum of the others."""
+        keys = (key for seen in self.seen.values() if seen.letter == letter for key in seen.keys)
+        return any(key.endswith("·") for key in keys)
 
     def _bold(self, variable: str, seen: Seen) -> str:
         layers = bool(seen.positions & {"l", "ℓ"})

@@ -19,7 +19,7 @@ from indicial.program.names.derivatives import is_gradient
 from indicial.program.names.letters import ALL, OFTEN_VECTORS, is_capital, is_letter, letters_bound
 from indicial.program.names.naming import activates
 from indicial.program.names.uses import BUILT_IN
-from indicial.program.vectors.kinds import GREEK_MATRICES, OFTEN_COLUMNS, is_greek
+from indicial.program.vectors.kinds import GREEK_MATRICES, OFTEN_COLUMNS, is_greek, sizes
 from indicial.program.vectors.leaves import JOINING, MATRIX_FUNCTIONS, is_element
 from indicial.program.vectors.regular import (
     holds_vectors,
@@ -43,7 +43,7 @@ def in_vector_style(statements: Sequence[s.Statement]) -> bool:
     if any(st.keyword in ("vector", "matrix") for st in declared):
         return True
     said = {
-        item.base
+        item.base: _RANKS.get(st.domain.base) or len(sizes(st.domain))
         for st in declared
         if isinstance(st.domain, s.Name)
         and (
@@ -59,6 +59,9 @@ def in_vector_style(statements: Sequence[s.Statement]) -> bool:
         return True
     if said and any(isinstance(n, s.Name) and n.base in said for n in nodes):
         return True
+    brackets = [n for n in nodes if isinstance(n, s.Index)]
+    if any(len(n.items) < said.get(n.base.base, 0) for n in brackets if isinstance(n.base, s.Name)):
+        return True  # `W_E[i]`, a row of `W_E ∈ ℝ^{V×d}`
     indexed = frozenset(_indexed(statements))
     calls = [n for n in nodes if isinstance(n, s.Call) and n.given is None]
     arguments = [n for call in calls for n in call.arguments if isinstance(n, s.Name)]
@@ -72,6 +75,7 @@ def in_vector_style(statements: Sequence[s.Statement]) -> bool:
     return any(_shows(node, indexed) for node in nodes)
 
 
+_RANKS = {"vector": 1, "matrix": 2}
 _TURNED = re.compile(r"⊤|\\top|\\intercal")
 
 
@@ -96,6 +100,8 @@ def _weighs(statement: s.Statement) -> bool:
     left, right = statement.sides
     if any(_gathers(left, total.body) for total in right.every(s.Reduction)):
         return True
+    if isinstance(right, s.Add) and all(map(_weighed, right.terms)):
+        return True
     if not isinstance(right, s.Reduction) or right.operator != "sum" or not right.under:
         return False
     factors = right.body.factors if isinstance(right.body, s.Product) else ()
@@ -105,6 +111,15 @@ def _weighs(statement: s.Statement) -> bool:
     if isinstance(weight, s.Name) and _two_letters(weight):  # `ẑ_t = Σ_i α_{ti} a_i`
         return len(factors) == 2 and isinstance(last, s.Name) and len(last.sub) == 1
     return all(isinstance(n, s.Name) and n.base in OFTEN_VECTORS | {"w"} for n in (left, last))
+
+
+def _weighed(term: s.Expression) -> bool:
+    """The `α_1 v_1` of `z = α_1 v_1 + α_2 v_2`."""
+    match term:
+        case s.Product(factors=(s.Name() as weight, s.Name() as vector)) if _is_greek(weight):
+            numbered = [isinstance(i, s.Number) for i in weight.sub] == [True]
+            return numbered and weight.sub == vector.sub and vector.base in OFTEN_VECTORS | {"w"}
+    return False
 
 
 def _gathers(left: s.Expression, body: s.Expression) -> bool:
@@ -194,6 +209,8 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
             return True
         if any(_matrix(a, indexed) and _is_multiplied(b) for a, b in pairwise(node.factors)):
             return True
+        if any(isinstance(a, s.Name) and _joins(b) for a, b in pairwise(node.factors)):
+            return True
         return any(
             (_matrix(one, indexed) and _beside(two, indexed))
             or (starred(a, b) and _is_value(one) and _is_state(two))
@@ -235,6 +252,11 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
     return False
 
 
+def _joins(node: s.Expression) -> bool:
+    """The `[h_{t-1}, x_t]` of `w_u [h_{t-1}, x_t]`."""
+    return isinstance(node, s.ListLiteral) and side_by_side(node.items, ())
+
+
 def _dotted(node: s.Product, number: int) -> bool:
     """`q · k_i`, `s_t · h_i`: a query and a key, or two states at two places, are vectors."""
     one, two = node.factors[number - 1 : number + 1]
@@ -264,8 +286,9 @@ def _letter(name: s.Name) -> str:
 
 
 def _is_multiplied(node: s.Node) -> bool:
-    """The β of `X β`, the θ of `X θ`: numbers stand before a matrix."""
-    return isinstance(node, s.Name) and node.base in OFTEN_COLUMNS and not node.scripts
+    """The β of `X β`, the Θ of `X Θ`: numbers stand before a matrix."""
+    behind = OFTEN_COLUMNS | {"Θ", "Φ", "Ψ"}
+    return isinstance(node, s.Name) and node.base in behind and not node.scripts
 
 
 def _is_greek(node: s.Node) -> bool:

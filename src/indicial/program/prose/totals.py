@@ -1,0 +1,68 @@
+r"""Names of a document that are two things: a sum, and what it is the sum of.
+
+L = \frac{1}{N} \sum_i L_i       the sum of all losses, and the loss of each: L and L_·
+J(θ) = \frac1T \sum_t J^{(t)}(θ)  the same, all of it of one θ
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from indicial.notation import syntax as s
+from indicial.program.names.gradients import PART
+from indicial.program.names.letters import PARAMETERS, index_name
+from indicial.program.names.naming import FUNCTION_LETTERS
+
+
+def with_totals(prose: list[s.Statement]) -> list[s.Statement]:
+    """The statements with names of their own for what others are the sums of."""
+    totals = {left for st in prose if isinstance(st, s.Equation) for left in _total(st)}
+    if not totals:
+        return prose
+    stems = {s.head(total) for total in totals}
+    each = s.Name(PART.strip("_"), font="roman")
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Derivative):
+            return node
+        if isinstance(node, s.Call) and replace(node, function=node.function.stem) in totals:
+            return change(node.function)
+        if not isinstance(node, s.Name):
+            return node.rebuild(change)
+        part = node.stem in stems and len(node.scripts) == 1
+        return replace(node, sub=(each, *node.sub)) if part else node
+
+    return [st.rebuild(change) for st in prose]
+
+
+def _total(equation: s.Equation) -> Iterator[s.Name | s.Call]:
+    """The L of `L = Σ_i L_i`, the J(θ) of `J(θ) = Σ_t J^{(t)}(θ)`."""
+    left = equation.left
+    name = left.function if isinstance(left, s.Call) and left.given is None else left
+    if not isinstance(name, s.Name) or name.scripts or not isinstance(left, s.Name | s.Call):
+        return
+    arguments = left.arguments if isinstance(left, s.Call) else ()
+    if (
+        not {n.base for n in s.every(arguments, s.Name)} <= _LEARNED
+        or name.base in FUNCTION_LETTERS
+    ):
+        return
+    for total in equation.sides[-1].every(s.Reduction):
+        bound = {index_name(_index(under)) for under in total.under} - {None}
+        again = [n for n in total.body.every(s.Name) if n.stem == name]
+        one_each = all(
+            len(n.scripts) == 1 and index_name(s.inner(n.scripts[0])) in bound for n in again
+        )
+        calls = [c for c in total.body.every(s.Call) if c.function.stem == name]
+        alike = all(c.arguments == arguments for c in calls)
+        if again and one_each and alike and total.operator in ("sum", "mean"):
+            yield left
+
+
+def _index(under: s.Expression) -> s.Expression:
+    return under.operands[0] if isinstance(under, s.Comparison) else under
+
+
+_LEARNED = PARAMETERS | {"w", "W", "b"}
+"""What a loss is a function of, and its parts are as well."""
