@@ -82,3 +82,12 @@ def test_rows_of_a_table_that_a_sentence_declares(tmp_path: Path) -> None:
     said = r"a table $W_E \in \mathbb{R}^{v \times d}$ and one $W_P \in \mathbb{R}^{n \times d}$."
     (found,) = readings(tmp_path, f"Here {said}", r"e_i = W_E[\text{token}_i] + W_P[i]")
     assert found.axes == {"e": {2}, "W_E": {2}, "token": {1}, "W_P": {2}} and not found.skipped
+
+
+def test_small_weights_of_a_state_are_matrices_where_something_shows_it(tmp_path: Path) -> None:
+    cell = r"h_t = \tanh(w_h h_{t-1} + w_x x_t + b)"
+    (alone,) = readings(tmp_path, cell)
+    assert alone.axes == {"h": {1}, "w_h": {0}, "w_x": {0}, "x": {1}, "b": {0}}
+    found = readings(tmp_path, cell, r"y_t = softmax(w_y h_t)")
+    assert found[0].axes == {"h": {2}, "w_h": {2}, "w_x": {2}, "x": {2}, "b": {1}}
+    assert found[1].axes == {"y": {2}, "w_y": {2}, "h": {2}}

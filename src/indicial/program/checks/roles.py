@@ -206,6 +206,8 @@ def _guess(
         info.role, info.guess = "input", info.guess or "an open probability"
     elif info.key in shifted:
         info.role, info.guess = "input", "read at a shifted index and never defined"
+    elif base and base in "wu" and "_" in info.key and steps and not _at_steps(info, steps):
+        info.role, info.guess = "parameter", f"by its letter {base}"  # the w of `w_h h_{t-1}`
     elif base in CONVENTION["input"]:
         info.role, info.guess = "input", f"by its letter {base}"
     elif _at_steps(info, steps):

@@ -101,6 +101,8 @@ class Seen:
     contracted: bool = False
     """A written Σ runs over one of its places and one of another name's: the w and the x of `Σ_j w_{kj} x_j`
     and of `Σ_i c_i x_{j+i}` are elements, what a matrix P meets in `Σ_j P_{kj} x_j`, the y of `Σ_i y_i log p_i`."""
+    weighs: bool = False
+    """It stands before a vector of a step, by its letter: the w of `w_h h_{t-1}`."""
     joins: bool = False
     """It stands before brackets with vectors side by side: the w of `w_u [h_{t-1}, x_t]`."""
     biases: bool = False
@@ -335,6 +337,9 @@ class Kinds(Leaves):
                 s.inner(factors[min(number + 1, len(factors) - 1)]), s.ListLiteral
             ):
                 seen.joins = True
+            after = names[number + 1] if number + 1 < len(names) else None
+            if seen and after and seen.letter in "wu" and after.letter in OFTEN_VECTORS:
+                seen.weighs = seen.weighs or after.steps
             if seen and (behind & OFTEN_COLUMNS or any(map(_is_factor, others))):
                 seen.product = True  # `X β`, and not the L of `λ L`
                 named = sum(isinstance(s.inner(f), s.Name | s.Transpose) for f in factors)
@@ -401,6 +406,8 @@ class Kinds(Leaves):
             return _capital(seen)
         if seen.joins and not seen.transposed:
             return "small before a join"
+        if seen.weighs and not (seen.transposed or seen.most or self.in_bold):
+            return "small weight"
         if seen.biases and self.in_bold:
             return "plain bias"
         if self.in_bold or seen.letter in self.declared:  # `x_1` beside `x ∈ ℝ^4`: an element
