@@ -137,8 +137,9 @@ def tell(
     notes: Iterable[object],
     numbers: Mapping[str, Any],
     page: Callable[[], str],
+    answers: Iterable[object] = (),
 ) -> int:
-    """What was measured, for people or as JSON."""
+    """What was measured, for people or as JSON; then the answers, whose file may not find room."""
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
     if options.json:
@@ -146,6 +147,8 @@ def tell(
         print_json(told)
     else:
         print(page())
+    if options.texts_out is not None:
+        write_text(options.texts_out, "".join(f"{one}\n" for one in answers))
     return 0
 
 
@@ -166,8 +169,6 @@ def _examine(options: argparse.Namespace, run: Run) -> int:
             lowercase=options.lowercase, texts=not options.no_texts, world_size=options.sentences,
             world_seed=options.seed or 0, progress=progress,
         )  # fmt: skip
-    if options.texts_out is not None:
-        write_text(options.texts_out, "".join(f"{one}\n" for one in found.answers))
     truths = _truths(run, options, decoding)
     told = {"truth": [truth.to_json() for truth in truths]} if truths else {}
 
@@ -176,7 +177,7 @@ def _examine(options: argparse.Namespace, run: Run) -> int:
 
         return "\n".join([_examination(found), *truth_page(truths)])
 
-    return tell(options, found.notes, {**found.to_json(), **told}, page)
+    return tell(options, found.notes, {**found.to_json(), **told}, page, found.answers)
 
 
 def _truths(run: Run, options: argparse.Namespace, decoding: Mapping[str, Any]) -> list[Truth]:
@@ -290,11 +291,12 @@ def matched(options: argparse.Namespace, run: Run) -> int:
             run, options.data, columns_of(options), checkpoint=options.checkpoint,
             pages=options.pages, progress=progress,
         )  # fmt: skip
-    if options.texts_out is not None:
-        write_text(options.texts_out, "".join(f"{one}\n" for one in found.answers))
+    status = tell(
+        options, run.checkpoints.damaged, found.to_json(), lambda: page(found), found.answers
+    )
     if options.plot is not None:
         draw_calibration(found, Path(options.plot))
-    return tell(options, run.checkpoints.damaged, found.to_json(), lambda: page(found))
+    return status
 
 
 def page(found: Matches) -> str:
