@@ -1,6 +1,8 @@
 """Files are written whole or not at all, and in the place of nothing that is not ours."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -132,3 +134,12 @@ def test_only_links_of_the_system_are_followed(tmp_path: Path) -> None:
     assert link.read_text() == "kept" and not link.is_symlink()
     write_text("/dev/null", "nothing")
     assert Path("/dev/null").is_char_device()
+
+
+def test_a_figure_says_nothing_of_folders_for_fonts(tmp_path: Path) -> None:
+    code = "from indicial.program.outputs import new_figure; new_figure(1, 1)"
+    nowhere = {"MPLCONFIGDIR": "/dev/null/none", "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **nowhere}, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")

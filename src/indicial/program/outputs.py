@@ -12,6 +12,7 @@ said so.
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import stat
 import tempfile
@@ -123,6 +124,21 @@ def _read_by_somebody(target: Path) -> Iterator[None]:
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     with written(path) as beside:
         beside.write_text(text, encoding="utf-8")
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Without pyplot nothing is shared and no window is asked for."""
+    log = logging.getLogger("matplotlib")
+    level = log.level
+    log.setLevel(logging.ERROR)  # where it keeps its fonts is nothing that anybody has to do with
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    finally:
+        log.setLevel(level)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
