@@ -166,7 +166,7 @@ def test_more_context_than_positions(tmp_path: Path) -> None:
             "--sentences 5 is for the sentences of a built-in",
         ),
         (["--data", "{text}", "--seed", "5"], "--seed 5 is for the sentences of a built-in world"),
-        (["--data", "people", "--sentences", "0"], "--sentences 0: give a number of at least 1"),
+        (["--data", "people", "--sentences", "0"], "--sentences 0: give a number from 1 to 1,000"),
         (["--data", "{text}", "--tokens-out", "{text}/no/where"], "cannot write"),
     ],
 )

@@ -201,6 +201,7 @@ def _encoded(coding: Coding, cell: object, images: dict[str, Ints]) -> Ints:
 
 SENTENCES = 10_000
 """How many sentences of a world are made for this; none of them from training or validation."""
+MOST_SENTENCES = 10**9
 
 Each = Callable[[int, int, float], object]
 """Hears each counted token: its place in the text, the token, its nats."""
@@ -329,8 +330,10 @@ def open_for(
 def _source(found: Files | World, sentences: int | None, seed: int | None) -> Files | Sentences:
     """What is counted: of a world, some of its sentences."""
     if isinstance(found, World):
-        if sentences is not None and sentences < 1:
-            raise IndicialError(f"--sentences {sentences}: give a number of at least 1")
+        if sentences is not None and not 1 <= sentences <= MOST_SENTENCES:
+            raise IndicialError(
+                f"--sentences {sentences}: give a number from 1 to {MOST_SENTENCES:,}"
+            )
         count = SENTENCES if sentences is None else sentences
         return Sentences(found, count, "evaluation", seed or 0)
     for flag, said in (("--sentences", sentences), ("--seed", seed)):
