@@ -25,13 +25,12 @@ from indicial.commands.arguments import (
     Commands,
     choosing,
     command,
-    counted,
     filling,
     option,
     print_json,
     read_programs,
 )
-from indicial.program.messages import IndicialError, Message, in_order, there_is
+from indicial.program.messages import IndicialError, Message, counted, in_order, there_is
 
 if TYPE_CHECKING:
     from indicial.claims.experiment import Verdict

@@ -90,6 +90,11 @@ class Message:
         return lines
 
 
+def counted(number: int, word: str) -> str:
+    """`1 row`, `2,000 rows`."""
+    return f"{number:,} {word}{'s' * (number != 1)}"
+
+
 def there_is(names: Iterable[str]) -> str:
     """What may be meant, behind a name that is not known: `there are J, K`, `there is only J`."""
     known = list(names)
