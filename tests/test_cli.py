@@ -159,7 +159,8 @@ def test_other_pictures_are_refused(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_folder_that_is_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "no").touch()
     status, _, err = run(capsys, "explain", "rnn", "--graph", str(tmp_path / "no" / "a.svg"))
     assert status == 2
     assert "cannot write" in err

@@ -175,6 +175,16 @@ def test_checker(tmp_path: Path, file: str, source: str, expected: str | None) -
         assert expected in found[0]
 
 
+def test_nothing_is_imported_before_ctrl_c_is_waited_for() -> None:
+    """What takes time is imported by `main`, where an interruption ends without a traceback."""
+    code = (
+        "import sys; before = {*sys.modules}; import indicial.cli; "
+        "sys.exit(', '.join({'typing', 'argparse', 're'} & {*sys.modules} - before) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("module", ["indicial", "indicial.cli", "indicial.compile.native.shared"])
 def test_import_stays_light(module: str) -> None:
     """Checking and explaining must not wait seconds for torch; how its threads wait is decided before."""

@@ -10,8 +10,8 @@ Everything is imported inside `main`, where Ctrl-C is waited for.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence

@@ -197,6 +197,28 @@ def _connected(steps: int, dtype: torch.dtype, exact: float, close: float) -> No
         assert found == pytest.approx(want.item(), rel=1e-13)
 
 
+def test_a_softmax_that_is_written_out() -> None:
+    """Of scores whose exponentials no number holds; a token picks the one that counts."""
+    written = "input z[t,k]\ninput w[t] in K\nP[t,k] = exp(z[t,k]) / Σ_{k'} exp(z[t,k'])\n"
+    module = load(written + "y = -Σ_t ln P[t,w[t]]").compile()
+    z = 1000 * torch.randn(2, 9, 4, generator=torch.Generator().manual_seed(5))
+    w = torch.randint(4, (2, 9), generator=torch.Generator().manual_seed(6))
+    found = module(z=z.requires_grad_(), w=w, want=["y", "P"])
+    torch.testing.assert_close(found["P"], z.softmax(-1))
+    want = F.cross_entropy(z.mT, w, reduction="none").sum(1)
+    torch.testing.assert_close(found["y"], want)
+    ours, theirs = (torch.autograd.grad(y.sum(), z)[0] for y in (found["y"], want))
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_only_a_sum_over_the_same_is_a_softmax() -> None:
+    for below in ("Σ_{k' ≤ t} exp(z[t,k'])", "Σ_{k'} exp(2 z[t,k'])", "Σ_s exp(z[s,k])"):
+        program = load(f"input z[t,k]\nP[t,k] = exp(z[t,k]) / {below}")
+        z = np.random.default_rng(7).normal(size=(3, 4))
+        found = program.compile().double()(z=torch.as_tensor(z)[None])["P"][0]
+        np.testing.assert_allclose(found.detach(), program.interpret({"z": z})["P"])
+
+
 def test_connected_labels(how: str) -> None:
     _connected(9, torch.float64, 1e-12, 1e-11)
 

@@ -68,6 +68,7 @@ def test_settings_as_python_has_them(tmp_path: Path) -> None:
         ({"xyz": 1}, "there is no setting xyz; there are max_new_tokens, do_sample, temperature"),
         ({"temperature": "0.7"}, "temperature is '0.7'; it is a number"),
         ({"top_k": 5.5}, "top_k is 5.5; it is a whole number"),
+        ({"num_beams": 10**12}, "num_beams is 1000000000000; it is a whole number from 1 to 10000"),
         ({"seed": 1.5}, "seed is 1.5; it is a whole number"),
         ({"max_new_tokens": True}, "max_new_tokens is True; it is a whole number"),
         ({"prompt": b"ab"}, "a prompt is text, and 97 is none"),

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from indicial.cli import main
-from indicial.commands.evaluate import _page
 from indicial.compile.module.module import ProgramModule
 from indicial.data.tokenizers import Bytes
 from indicial.data.world import world
@@ -166,7 +165,7 @@ def test_more_context_than_positions(tmp_path: Path) -> None:
             "--sentences 5 is for the sentences of a built-in",
         ),
         (["--data", "{text}", "--seed", "5"], "--seed 5 is for the sentences of a built-in world"),
-        (["--data", "people", "--sentences", "0"], "--sentences 0: give a number of at least 1"),
+        (["--data", "people", "--sentences", "0"], "--sentences 0: give a number from 1 to 1,000"),
         (["--data", "{text}", "--tokens-out", "{text}/no/where"], "cannot write"),
     ],
 )
@@ -193,7 +192,7 @@ def test_half_a_name_is_no_option(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 def test_only_what_was_left_blank_is_counted() -> None:
     found = Evaluation("a", Scores(10.0, 3, 5.0), 20, 1, 20, 20, 0, 8, 4, "stream")
-    assert _page(found).startswith("a: 20 tokens in 1 document, 3 of them left blank\n")
+    assert str(found).startswith("a: 20 tokens in 1 document, 3 of them left blank\n")
 
 
 def test_what_is_no_text_gets_no_advice_that_cannot_be_taken(
@@ -221,3 +220,13 @@ def test_json_and_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert [line[2] for line in lines[1:4]] == ["a", "b", "\\n"]
     assert sum(float(line[3]) for line in lines[1:]) == pytest.approx(found.scores.nats, rel=1e-4)
     assert lines[-1][2] == "<EOS>"
+
+
+def test_python_prints_what_the_command_prints(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, _ = make_run(tmp_path / "run", "rnn_lm", **SAID)
+    (tmp_path / "text.txt").write_text("abc" * 9 + "é", encoding="utf-8")
+    data = str(tmp_path / "text.txt")
+    assert main(["evaluate", str(run.folder), "--data", data]) == 0
+    assert capsys.readouterr().out == f"{evaluate(run, data)}\n"

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import indicial
+from indicial.compile.explain.gradient import gradient
 from indicial.notation import parse, rows, tokens
 from indicial.notation.parse import DEEPEST
 from indicial.program import program
@@ -35,6 +36,12 @@ def test_a_long_product_is_compiled() -> None:
     module = Program.of_text("input x[t]\ny[t] = " + "x[t] " * 300).compile().double()
     x = torch.rand(2, 3, dtype=torch.float64) * 0.1 + 0.95
     assert torch.allclose(module(x=x)["y"], x**300)
+
+
+def test_a_product_of_too_many_factors_is_not_differentiated_for_hours() -> None:
+    long = Program.of_text("input x[t]\nh[t] = 0.5 h[t-1] + " + "x[t] h[t-1] " * 1000)
+    with pytest.raises(IndicialError, match="a product of 2,000 factors; 1,000 is the limit"):
+        gradient(long)
 
 
 def test_a_long_sum_in_a_recurrence() -> None:

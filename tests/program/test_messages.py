@@ -10,7 +10,7 @@ from slips import program
 
 import indicial
 from indicial.notation.source import Source, Span
-from indicial.program.messages import Message, Messages, columns
+from indicial.program.messages import Message, Messages, columns, there_is
 
 WIDTH = 80
 SOURCE = Path(indicial.__file__).resolve().parent
@@ -70,6 +70,12 @@ def test_places_of_one_line_share_it() -> None:
         "     |          ^^^^ ^^^^^^^^ 1 index",
         "     | ^^^^^^ 2 indices",
     ]
+
+
+def test_what_there_is_of_one_kind() -> None:
+    assert there_is([]) == "there is none"
+    assert there_is(["J"]) == "there is only J"
+    assert there_is(["J", "K"]) == "there are J, K"
 
 
 def test_a_long_line_is_cut_around_its_place() -> None:

@@ -1,6 +1,8 @@
 """Files are written whole or not at all, and in the place of nothing that is not ours."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,9 +45,25 @@ def test_a_new_file_has_the_usual_mode_and_no_link_is_followed(tmp_path: Path) -
     assert (tmp_path / "file").read_text() == "a"
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(IndicialError, match=r"cannot write .*No such file"):
-        write_text(tmp_path / "no" / "a", "x")
+def test_a_folder_that_is_not_there_is_made_when_something_is_written(tmp_path: Path) -> None:
+    check_output(tmp_path / "new" / "er" / "a")
+    assert os.listdir(tmp_path) == []
+    write_text(tmp_path / "new" / "er" / "a", "x")
+    assert (tmp_path / "new" / "er" / "a").read_text() == "x"
+
+
+def test_a_folder_that_is_none_is_told_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "nowhere").symlink_to("gone")
+    for name in ("file", "nowhere"):
+        with pytest.raises(IndicialError, match=rf"cannot write .*{name} is not a folder"):
+            check_output(tmp_path / name / "a" / "b")
+    # Who runs the tests may be root, who may write anywhere.
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(IndicialError, match=f"cannot write .*a: {tmp_path} cannot be written to"):
+        check_output(tmp_path / "new" / "a")
 
 
 def test_devices_are_written_to(tmp_path: Path) -> None:
@@ -116,3 +134,12 @@ def test_only_links_of_the_system_are_followed(tmp_path: Path) -> None:
     assert link.read_text() == "kept" and not link.is_symlink()
     write_text("/dev/null", "nothing")
     assert Path("/dev/null").is_char_device()
+
+
+def test_a_figure_says_nothing_of_folders_for_fonts(tmp_path: Path) -> None:
+    code = "from indicial.program.outputs import new_figure; new_figure(1, 1)"
+    nowhere = {"MPLCONFIGDIR": "/dev/null/none", "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **nowhere}, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")

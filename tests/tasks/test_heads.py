@@ -115,3 +115,10 @@ b[t,j] = tanh(W^b[j,I] b[t-1,I] + U^b[j,K] x[t,K])
         trainable([text])
     both = trainable([text + "o[t,j] = a[t,j] + b[t,j]"])
     assert "o" in {t.name for t in both.program.code.tensors.values()}
+
+
+@pytest.mark.parametrize("cell", [MAMBA, TURING, SPACE], ids=["mamba", "turing", "space"])
+def test_a_cell_that_is_named_with_its_language_model(cell: str) -> None:
+    """As with the cell alone, though letters that both use would be the same then."""
+    with_head = trainable([cell, "language_model"]).program
+    assert with_head.unicode() == trainable([cell]).program.unicode()

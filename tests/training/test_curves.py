@@ -111,9 +111,10 @@ def test_what_made_it_fail_is_told_and_not_that_there_are_no_curves(tmp_path: Pa
     metrics = Metrics(tmp_path / "metrics.jsonl")
     feed(metrics, tmp_path, 5)
     curves = Curves(metrics.path)
-    curves.ended(summary(tmp_path / "gone", 5, "failed"))
-    with pytest.raises(IndicialError, match="cannot draw the curves: No such file"):
-        curves.ended(summary(tmp_path / "gone", 5))
+    (tmp_path / "file").touch()
+    curves.ended(summary(tmp_path / "file", 5, "failed"))
+    with pytest.raises(IndicialError, match="cannot draw the curves: File exists"):
+        curves.ended(summary(tmp_path / "file", 5))
 
 
 def test_tensorboard(tmp_path: Path) -> None:

@@ -43,6 +43,12 @@ def test_values_as_typed() -> None:
         ("qwertz", "3", "there are accumulate, average, batch-size"),
         ("batch_size", "3.5", "--batch-size takes a whole number; got 3.5"),
         ("batch_size", "0", "--batch-size takes a number of at least 1; got 0"),
+        (
+            "vocabulary",
+            "1000000000",
+            "--vocabulary takes a number up to 10,000,000; got 1000000000",
+        ),
+        ("world_size", "99999999999999", "--world-size takes a number up to 1,000,000,000"),
         ("batch_size", "many", "--batch-size takes a number; got many"),
         ("max_steps", True, "--max-steps takes a number"),
         ("learning_rate", "nan", "--learning-rate takes a number"),

@@ -47,7 +47,7 @@ from indicial.program.meaning.arrays import (
     tie,
 )
 from indicial.program.meaning.sample import least_sizes
-from indicial.program.messages import IndicialError
+from indicial.program.messages import IndicialError, there_is
 from indicial.program.program import Program
 
 Tensors = dict[str, torch.Tensor]
@@ -166,7 +166,7 @@ class Named(dict[str, torch.Tensor]):
     def __missing__(self, spelling: str) -> torch.Tensor:
         name = canonical_name(spelling)
         if name not in self.keys():
-            raise IndicialError(f"there is no {spelling}; there are {', '.join(self)}")
+            raise IndicialError(f"there is no {spelling}; {there_is(self)}")
         return self[name]
 
 

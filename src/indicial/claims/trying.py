@@ -53,7 +53,7 @@ from indicial.program.ir import Code, Test
 from indicial.program.meaning.arrays import tied_sizes
 from indicial.program.messages import IndicialError, Message
 from indicial.program.names.covariances import is_made
-from indicial.program.outputs import save_figure
+from indicial.program.outputs import new_figure, save_figure
 from indicial.program.program import Program
 from indicial.program.prose.parts import Block
 
@@ -194,19 +194,17 @@ class Picture:
         return self.line()
 
     def figure(self) -> Any:
-        from matplotlib.figure import Figure
-
         flat = self.values.reshape(len(self.values), -1)
         if self.plane:
-            figure = Figure((4.6, 4.4), layout="constrained")
+            figure = new_figure(4.6, 4.4)
             self._scatter(figure.subplots())
         elif flat.shape[1] == 1:
-            figure = Figure((5.6, 3.4), layout="constrained")
+            figure = new_figure(5.6, 3.4)
             self._histogram(figure.subplots(), flat[:, 0], self.text)
         else:
             count = min(flat.shape[1], MOST_PANELS)
             columns = min(3, count)
-            figure = Figure((3.2 * columns, 2.4 * -(-count // columns)), layout="constrained")
+            figure = new_figure(3.2 * columns, 2.4 * -(-count // columns))
             panels = figure.subplots(
                 -(-count // columns), columns, squeeze=False, sharex=True
             ).ravel()

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from indicial.commands.arguments import check_outputs, columns_of, counted
-from indicial.program.messages import IndicialError
+from indicial.commands.arguments import check_outputs, columns_of
+from indicial.program.messages import IndicialError, counted
 from indicial.program.outputs import write_text, written
 
 if TYPE_CHECKING:

@@ -195,11 +195,6 @@ def refuse(options: argparse.Namespace, names: Iterable[str], why: str) -> None:
             raise IndicialError(f"{flag_of(name)} {why}")
 
 
-def counted(number: int, word: str) -> str:
-    """`1 row`, `2,000 rows`."""
-    return f"{number:,} {word}{'s' * (number != 1)}"
-
-
 def reads_run(parser: Parser) -> None:
     """Adds RUN, the folder of a run; that it is one is known before anything heavy is imported."""
     parser.add_argument("run_folder", metavar="RUN", help="the folder of a run")

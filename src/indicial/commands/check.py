@@ -25,13 +25,12 @@ from indicial.commands.arguments import (
     Commands,
     choosing,
     command,
-    counted,
     filling,
     option,
     print_json,
     read_programs,
 )
-from indicial.program.messages import IndicialError, Message, in_order
+from indicial.program.messages import IndicialError, Message, counted, in_order, there_is
 
 if TYPE_CHECKING:
     from indicial.claims.experiment import Verdict
@@ -101,7 +100,7 @@ def _check(options: argparse.Namespace) -> int:
     known = {name for program in programs for name in program.analysis.code.sizes}
     for name in sizes:
         if name not in known:
-            raise IndicialError(f"there is no size {name}; there are {', '.join(sorted(known))}")
+            raise IndicialError(f"there is no size {name}; {there_is(sorted(known))}")
     every: dict[Message, None] = {m: None for program in programs for m in program.messages}
     found = in_order(m for m in every if options.notes or m.severity != "note")
     order = {name: number for number, name in enumerate(files)}

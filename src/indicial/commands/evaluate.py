@@ -15,7 +15,6 @@ from indicial.commands.arguments import (
     check_outputs,
     columns_of,
     command,
-    counted,
     forcing,
     option,
     print_json,
@@ -23,12 +22,11 @@ from indicial.commands.arguments import (
     refuse,
     weights,
 )
-from indicial.program.messages import IndicialError
+from indicial.program.messages import IndicialError, counted
 from indicial.program.outputs import write_text, written
 from indicial.program.terminal import raw
 
 if TYPE_CHECKING:
-    from indicial.decode.evaluate import Evaluation, Examination
     from indicial.decode.matching import Matches
     from indicial.inspect.attention import Truth
     from indicial.training.run import Run
@@ -129,7 +127,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     with progress_of("tokens") as progress, _table(options.tokens_out, run) as each:
         found = evaluate_text(run, options.data, **said, progress=progress, each=each)
     notes = [*run.checkpoints.damaged, *found.notes]
-    return tell(options, notes, found.to_json(), lambda: _page(found))
+    return tell(options, notes, found.to_json(), lambda: str(found))
 
 
 def tell(
@@ -137,8 +135,9 @@ def tell(
     notes: Iterable[object],
     numbers: Mapping[str, Any],
     page: Callable[[], str],
+    answers: Iterable[object] = (),
 ) -> int:
-    """What was measured, for people or as JSON."""
+    """What was measured, for people or as JSON; then the answers, whose file may not find room."""
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
     if options.json:
@@ -146,6 +145,8 @@ def tell(
         print_json(told)
     else:
         print(page())
+    if options.texts_out is not None:
+        write_text(options.texts_out, "".join(f"{one}\n" for one in answers))
     return 0
 
 
@@ -166,17 +167,15 @@ def _examine(options: argparse.Namespace, run: Run) -> int:
             lowercase=options.lowercase, texts=not options.no_texts, world_size=options.sentences,
             world_seed=options.seed or 0, progress=progress,
         )  # fmt: skip
-    if options.texts_out is not None:
-        write_text(options.texts_out, "".join(f"{one}\n" for one in found.answers))
     truths = _truths(run, options, decoding)
     told = {"truth": [truth.to_json() for truth in truths]} if truths else {}
 
     def page() -> str:
         from indicial.inspect.attention import truth_page
 
-        return "\n".join([_examination(found), *truth_page(truths)])
+        return "\n".join([str(found), *truth_page(truths)])
 
-    return tell(options, found.notes, {**found.to_json(), **told}, page)
+    return tell(options, found.notes, {**found.to_json(), **told}, page, found.answers)
 
 
 def _truths(run: Run, options: argparse.Namespace, decoding: Mapping[str, Any]) -> list[Truth]:
@@ -190,54 +189,6 @@ def _truths(run: Run, options: argparse.Namespace, decoding: Mapping[str, Any]) 
     count = 500 if options.sentences is None else options.sentences
     seed = 1 if options.seed is None else options.seed
     return true_of(run, decoding, count=count, seed=seed, checkpoint=options.checkpoint)
-
-
-def _examination(found: Examination) -> str:
-    scores = found.scores
-    lines = [f"{found.name}: {counted(found.rows, 'row')}", f"  {found.form.says}"]
-    if scores.probable:
-        lines.append(
-            f"  {scores.per_token:.4f} nats per {scores.each}, perplexity {scores.perplexity:.2f}"
-        )
-    else:
-        lines.append(f"  loss {scores.per_token:.4f}")
-    if scores.above_entropy is not None:
-        lines.append(f"  {scores.above_entropy:.4f} nats per word above the entropy")
-    lines += [f"  {name} {value:.4f}" for name, value in scores.figures.items()]
-    if found.likeness is not None and found.settings is not None:
-        digits = {"CIDEr": 3}  # which is from 0 to 10
-        figures = ", ".join(
-            f"{name} {value:.{digits.get(name, 1)}f}"
-            for name, value in found.likeness.figures.items()
-        )
-        beams = found.settings.num_beams
-        how = "the likeliest token each time" if beams == 1 else f"{beams} beams"
-        lines.append(f"  {figures} of {counted(len(found.answers), 'text')}, {how}")
-        lines.append(f"  {found.likeness.signature}")
-    return "\n".join(lines)
-
-
-def _page(found: Evaluation) -> str:
-    scores = found.scores
-    blank = f", {scores.count:,} of them left blank" if scores.count < found.tokens else ""
-    lines = [
-        f"{found.name}: {counted(found.tokens, 'token')} in {counted(found.documents, 'document')}{blank}",
-        f"  {scores.per_token:.4f} nats per token, perplexity {scores.perplexity:.2f}",
-        f"  {scores.bits_per_character:.4f} bits per character, "
-        f"{found.bits_per_byte:.4f} bits per byte",
-    ]
-    if scores.above_entropy is not None:
-        lines.append(
-            f"  {scores.per_word:.4f} nats per word, {scores.above_entropy:.4f} above the entropy"
-        )
-    if found.unknown:
-        lines.append(
-            f"  {counted(found.unknown, 'character')} that the model does not know, each one "
-            "token and 20 bits that say which"
-        )
-    rows = "whole documents" if found.layout == "documents" else "running text"
-    lines.append(f"context {found.context}, stride {found.stride}, rows of {rows}")
-    return "\n".join(lines)
 
 
 @contextmanager
@@ -290,11 +241,12 @@ def matched(options: argparse.Namespace, run: Run) -> int:
             run, options.data, columns_of(options), checkpoint=options.checkpoint,
             pages=options.pages, progress=progress,
         )  # fmt: skip
-    if options.texts_out is not None:
-        write_text(options.texts_out, "".join(f"{one}\n" for one in found.answers))
+    status = tell(
+        options, run.checkpoints.damaged, found.to_json(), lambda: page(found), found.answers
+    )
     if options.plot is not None:
         draw_calibration(found, Path(options.plot))
-    return tell(options, run.checkpoints.damaged, found.to_json(), lambda: page(found))
+    return status
 
 
 def page(found: Matches) -> str:

@@ -153,19 +153,18 @@ def _grade(options: argparse.Namespace) -> int:
     room = found if isinstance(found, Class) else Class(found.exercise, (found,))
     if options.csv:
         write_text(options.csv, room.csv())
-    if folder is not None:
-        _feedback(folder, room, options)
     if options.json:
         print_json(found.to_json())
     else:
         assert many or isinstance(found, Marks)
         print(found)
+    if folder is not None:
+        _feedback(folder, room, options)
     return 0
 
 
 def _feedback(folder: Path, room: Class, options: argparse.Namespace) -> None:
     """A page for each student; its name is made of letters and numbers alone."""
-    folder.mkdir(parents=True, exist_ok=True)
     pages: dict[Path, str] = {}
     taken: set[str] = set()
     for marks in room.students:

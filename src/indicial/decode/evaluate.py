@@ -47,7 +47,7 @@ from indicial.data.world import World, tables
 from indicial.decode.answers import Answer, Answerer, Cells, Progress
 from indicial.decode.matching import Likeness, likeness
 from indicial.decode.settings import Decoding
-from indicial.program.messages import IndicialError
+from indicial.program.messages import IndicialError, counted
 from indicial.tasks.columns import ColumnTask
 from indicial.tasks.forms import SEQUENCE, Form
 from indicial.tasks.language import Language
@@ -84,6 +84,31 @@ class Examination:
         if self.likeness is not None:
             found |= {**self.likeness.figures, "signature": self.likeness.signature}
         return found
+
+    def __str__(self) -> str:
+        """As `indicial evaluate` prints it."""
+        scores = self.scores
+        lines = [f"{self.name}: {counted(self.rows, 'row')}", f"  {self.form.says}"]
+        if scores.probable:
+            lines.append(
+                f"  {scores.per_token:.4f} nats per {scores.each}, perplexity {scores.perplexity:.2f}"
+            )
+        else:
+            lines.append(f"  loss {scores.per_token:.4f}")
+        if scores.above_entropy is not None:
+            lines.append(f"  {scores.above_entropy:.4f} nats per word above the entropy")
+        lines += [f"  {name} {value:.4f}" for name, value in scores.figures.items()]
+        if self.likeness is not None and self.settings is not None:
+            digits = {"CIDEr": 3}  # which is from 0 to 10
+            figures = ", ".join(
+                f"{name} {value:.{digits.get(name, 1)}f}"
+                for name, value in self.likeness.figures.items()
+            )
+            beams = self.settings.num_beams
+            how = "the likeliest token each time" if beams == 1 else f"{beams} beams"
+            lines.append(f"  {figures} of {counted(len(self.answers), 'text')}, {how}")
+            lines.append(f"  {self.likeness.signature}")
+        return "\n".join(lines)
 
 
 def examine(
@@ -201,6 +226,7 @@ def _encoded(coding: Coding, cell: object, images: dict[str, Ints]) -> Ints:
 
 SENTENCES = 10_000
 """How many sentences of a world are made for this; none of them from training or validation."""
+MOST_SENTENCES = 10**9
 
 Each = Callable[[int, int, float], object]
 """Hears each counted token: its place in the text, the token, its nats."""
@@ -231,13 +257,36 @@ class Evaluation:
         return self.scores.nats / math.log(2) / (self.bytes * whole)
 
     def to_json(self) -> dict[str, Any]:
-        counted = ("documents", "characters", "bytes", "unknown", "context", "stride", "layout")
+        names = ("documents", "characters", "bytes", "unknown", "context", "stride", "layout")
         return {
             "data": self.name,
             **self.scores.to_json(),
             "bits_per_byte": self.bits_per_byte,
-            **{name: getattr(self, name) for name in counted},
+            **{name: getattr(self, name) for name in names},
         }
+
+    def __str__(self) -> str:
+        """As `indicial evaluate` prints it."""
+        scores = self.scores
+        blank = f", {scores.count:,} of them left blank" if scores.count < self.tokens else ""
+        lines = [
+            f"{self.name}: {counted(self.tokens, 'token')} in {counted(self.documents, 'document')}{blank}",
+            f"  {scores.per_token:.4f} nats per token, perplexity {scores.perplexity:.2f}",
+            f"  {scores.bits_per_character:.4f} bits per character, "
+            f"{self.bits_per_byte:.4f} bits per byte",
+        ]
+        if scores.above_entropy is not None:
+            lines.append(
+                f"  {scores.per_word:.4f} nats per word, {scores.above_entropy:.4f} above the entropy"
+            )
+        if self.unknown:
+            lines.append(
+                f"  {counted(self.unknown, 'character')} that the model does not know, each one "
+                "token and 20 bits that say which"
+            )
+        rows = "whole documents" if self.layout == "documents" else "running text"
+        lines.append(f"context {self.context}, stride {self.stride}, rows of {rows}")
+        return "\n".join(lines)
 
 
 def evaluate(
@@ -329,8 +378,10 @@ def open_for(
 def _source(found: Files | World, sentences: int | None, seed: int | None) -> Files | Sentences:
     """What is counted: of a world, some of its sentences."""
     if isinstance(found, World):
-        if sentences is not None and sentences < 1:
-            raise IndicialError(f"--sentences {sentences}: give a number of at least 1")
+        if sentences is not None and not 1 <= sentences <= MOST_SENTENCES:
+            raise IndicialError(
+                f"--sentences {sentences}: give a number from 1 to {MOST_SENTENCES:,}"
+            )
         count = SENTENCES if sentences is None else sentences
         return Sentences(found, count, "evaluation", seed or 0)
     for flag, said in (("--sentences", sentences), ("--seed", seed)):

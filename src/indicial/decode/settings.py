@@ -34,13 +34,18 @@ from indicial.program.messages import IndicialError
 
 PENALTY = 50
 """A length to a higher power than this may be no number any more."""
+MOST_BEAMS = 10_000
 OTHER_NAMES = {"max_length": "max_new_tokens", "num_samples": "num_return_sequences"}
 """What others call it; only used to say how it is called here."""
 
 BOUNDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(
-        ("max_new_tokens", "num_beams", "num_return_sequences"),
+        ("max_new_tokens", "num_return_sequences"),
         (lambda number: number >= 1, "a whole number from 1"),
+    ),
+    "num_beams": (
+        lambda number: 1 <= number <= MOST_BEAMS,
+        f"a whole number from 1 to {MOST_BEAMS}",
     ),
     "top_k": (lambda number: number >= 0, "how many tokens are kept, 0 for all"),
     "no_repeat_ngram_size": (lambda number: number >= 0, "a number of tokens, 0 for off"),

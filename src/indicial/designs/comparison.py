@@ -34,7 +34,7 @@ from indicial.inspect.attention_views import clipped
 from indicial.inspect.pictures import matrix, save
 from indicial.inspect.subjects import readings
 from indicial.program.messages import IndicialError
-from indicial.training.watchers import new_figure
+from indicial.program.outputs import new_figure
 
 if TYPE_CHECKING:
     from indicial.designs.reasons import Reason

@@ -54,7 +54,7 @@ from indicial.notation.syntax import (
     Statistic,
 )
 from indicial.program import ir
-from indicial.program.messages import IndicialError
+from indicial.program.messages import IndicialError, there_is
 from indicial.program.program import Program
 from indicial.program.prose.parts import Part
 
@@ -368,7 +368,7 @@ class Grader:
         new = [n for n, t in mine.items() if n not in known and t.role != "defined"]
         if new:
             close = difflib.get_close_matches(new[0], [*known, *key.code.sizes], 1)
-            hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"
+            hint = f"; did you mean {close[0]}?" if close else f"; {there_is(known)}"
             raise Unread(f"there is no {new[0]} in this section{hint}")
 
 

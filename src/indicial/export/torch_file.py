@@ -259,13 +259,9 @@ def export_torch(module: ProgramModule, path: Path) -> TorchFile:
     weights = path.with_suffix(".safetensors")
     made = torch_file(module, weights.name)
     tensors = {k: v.detach().cpu().contiguous() for k, v in module.state_dict().items()}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with written(weights) as beside:  # the text, which speaks of them, comes last
-            beside.write_bytes(save(tensors, {"from": MADE}))
-        write_text(path, made.text)
-    except OSError as error:
-        raise IndicialError(f"cannot write {path}: {error.strerror}") from error
+    with written(weights) as beside:  # the text, which speaks of them, comes last
+        beside.write_bytes(save(tensors, {"from": MADE}))
+    write_text(path, made.text)
     return made
 
 

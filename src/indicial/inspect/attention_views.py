@@ -36,7 +36,7 @@ from indicial.inspect.pictures import matrix, safe, save
 from indicial.inspect.subjects import NOTHING, UNKNOWN
 from indicial.inspect.trial import SHADES, WIDTH
 from indicial.program.messages import IndicialError, columns
-from indicial.training.watchers import new_figure
+from indicial.program.outputs import new_figure
 
 LABEL = 12
 """The longest label of a row, and of each token where it names two: `the → dog`."""

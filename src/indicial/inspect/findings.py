@@ -259,7 +259,7 @@ def draw_gradients(found: Sequence[Gradient], folder: Path, title: str) -> list[
     axes.set_xlabel("distance d, in steps back")
     axes.set_ylabel("norm of the gradient of one prediction")
     axes.legend(frameon=False)
-    return _saved(figure, folder, "gradients")
+    return saved(figure, folder, "gradients")
 
 
 def draw_eigenvalues(found: Sequence[Jacobian], folder: Path, title: str) -> list[Path]:
@@ -282,15 +282,7 @@ def draw_eigenvalues(found: Sequence[Jacobian], folder: Path, title: str) -> lis
     axes.set_xlabel("real part")
     axes.set_ylabel("imaginary part")
     axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.12))
-    return _saved(figure, folder, "eigenvalues")
-
-
-def _saved(figure: Any, folder: Path, name: str) -> list[Path]:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return saved(figure, folder, name)
-    except OSError as error:
-        raise IndicialError(f"cannot write {folder / name}.png: {error.strerror}") from error
+    return saved(figure, folder, "eigenvalues")
 
 
 WIDTH = 80

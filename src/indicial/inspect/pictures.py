@@ -21,8 +21,8 @@ import numpy as np
 
 from indicial.decode.matching import Matches
 from indicial.program.messages import IndicialError
-from indicial.program.outputs import save_figure
-from indicial.training.watchers import new_figure, plain_axes
+from indicial.program.outputs import new_figure, save_figure
+from indicial.training.watchers import plain_axes
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 SIGNED, POSITIVE = "PuOr", "Purples"

@@ -35,7 +35,7 @@ from indicial.data.world.world import Link, read_links
 from indicial.decode.answers import Answerer
 from indicial.decode.text import Speaker
 from indicial.program import ir
-from indicial.program.messages import IndicialError
+from indicial.program.messages import IndicialError, there_is
 from indicial.tasks.forms import Form, form_of
 from indicial.tasks.predictions import prediction, token_inputs
 from indicial.training.curves import finite
@@ -373,7 +373,7 @@ def column_subject(
     if row is not None:
         cells = {**row_of(run, row, form), **cells}
     if odd := next((name for name in cells if name not in codings), None):
-        raise IndicialError(f"there is no input {odd}; there are {', '.join(codings)}")
+        raise IndicialError(f"there is no input {odd}; {there_is(codings)}")
     predicted = [part.slot.name for part in form.parts]
     if not predicted and form.target is not None:
         predicted = [form.target.name]

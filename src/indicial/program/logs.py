@@ -7,6 +7,7 @@ ln(1 + exp(u))              →  softplus(u)
 ln ∏_i p[i]                 →  Σ_i ln p[i]
 ln(p exp(u) / Σ_i exp(v))   →  ln p + u - lse_i v
 ln Σ_i c[i] exp(u[i])       →  m + ln Σ_i c[i] exp(u[i] - m), m the largest u
+exp(u[k]) / Σ_{k'} exp(u[k'])  →  softmax_k u[k]
 
 Each rule is an identity of real numbers: a logarithm is divided up only where at most one part may
 be negative. `inside` does it within each expression; `through` also where the logarithm is taken of
@@ -16,6 +17,7 @@ The logarithm of a softmax stays as it is: everything that runs a program has it
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,6 +25,7 @@ from dataclasses import replace
 from indicial.program import ir, rewrite
 from indicial.program.cost.conditions import surely_in
 from indicial.program.moving import Unmovable, indices_at, moved
+from indicial.program.rewrite import rebuild
 from indicial.program.sizes import nonnegative
 
 Ranges = dict[str, ir.Index]
@@ -39,7 +42,8 @@ def inside(code: ir.Code) -> ir.Code:
 
 
 def through(code: ir.Code) -> ir.Code:
-    """The same, with logarithms of names taken in the equations of those names."""
+    """The same, with logarithms of names taken in the equations of those names, and softmaxes as such."""
+    code = replace(code, statements=tuple(map(_with_softmaxes, code.statements)))
     definitions: dict[str, ir.Statement] = {}
     for statement in code.statements:
         if statement.guard is None and len(code.of(statement.target)) == 1:
@@ -57,6 +61,28 @@ def through(code: ir.Code) -> ir.Code:
         if costly and name in elsewhere:
             del definitions[name]
     return _Logs(code, definitions).code
+
+
+def _with_softmaxes(statement: ir.Statement) -> ir.Statement:
+    """`exp(u[k]) / Σ_{k'} exp(u[k'])` as `softmax_k u[k]`, which is the same and stays finite."""
+
+    def leaf(node: ir.Expression) -> ir.Expression:
+        match node:
+            case ir.Apply(
+                "/",
+                (ir.Apply("exp", (u,)), ir.Reduce("sum", (other,), None, ir.Apply("exp", (v,)))),
+            ):
+                for index in statement.indices:
+                    if (index.lower, index.extent) == (other.lower, other.extent):
+                        at = {other.name: ir.Affine.of(index.name)}
+                        with contextlib.suppress(Unmovable):
+                            if moved(v, at) == u:
+                                return ir.Softmax((index,), None, u, span=node.span)
+        return node
+
+    if not any(node.function == "/" for node in statement.body.every(ir.Apply)):
+        return statement
+    return replace(statement, body=rebuild(statement.body, leaf=leaf))
 
 
 def logarithm(code: ir.Code, expression: ir.Expression) -> ir.Expression | None:

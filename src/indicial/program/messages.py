@@ -90,6 +90,19 @@ class Message:
         return lines
 
 
+def counted(number: int, word: str) -> str:
+    """`1 row`, `2,000 rows`."""
+    return f"{number:,} {word}{'s' * (number != 1)}"
+
+
+def there_is(names: Iterable[str]) -> str:
+    """What may be meant, behind a name that is not known: `there are J, K`, `there is only J`."""
+    known = list(names)
+    if not known:
+        return "there is none"
+    return f"there is only {known[0]}" if len(known) == 1 else f"there are {', '.join(known)}"
+
+
 def _place(span: Span) -> dict[str, Any]:
     end_line, end = span.source.place(span.end)
     line, column = span.source.place(span.start)

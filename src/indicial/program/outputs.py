@@ -11,6 +11,8 @@ said so.
 
 from __future__ import annotations
 
+import errno
+import logging
 import os
 import stat
 import tempfile
@@ -41,7 +43,10 @@ def check_output(
         there = path.stat() if path.exists() else None
         if there is not None and stat.S_ISDIR(there.st_mode):
             raise IndicialError(f"{path} is a folder; name a file in it")
-        if there is None or not stat.S_ISREG(there.st_mode):  # /dev/stdout holds nothing
+        if there is not None and not stat.S_ISREG(there.st_mode):  # /dev/stdout holds nothing
+            return
+        _check_folder(path)
+        if there is None:
             return
         own = there.st_size == 0 or _marked(path, mark)
         for read in map(Path, reads):
@@ -57,6 +62,17 @@ def check_output(
         )
 
 
+def _check_folder(path: Path) -> None:
+    """`OSError` if no file can be made there; folders that are missing are made when it is written."""
+    folder = path.absolute().parent
+    while not os.path.lexists(folder):
+        folder = folder.parent
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, f"{folder} is not a folder")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, f"{folder} cannot be written to")
+
+
 @contextmanager
 def written(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A file beside the place of another, whose place it takes at the end; not after an exception.
@@ -70,6 +86,7 @@ def written(path: str | os.PathLike[str]) -> Iterator[Path]:
             with _read_by_somebody(target):  # a pipe or a device has nothing beside it
                 yield target
             return
+        target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=UNFINISHED, suffix=target.suffix, dir=target.parent)
         os.close(handle)
         beside = Path(name)
@@ -107,6 +124,21 @@ def _read_by_somebody(target: Path) -> Iterator[None]:
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     with written(path) as beside:
         beside.write_text(text, encoding="utf-8")
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Without pyplot nothing is shared and no window is asked for."""
+    log = logging.getLogger("matplotlib")
+    level = log.level
+    log.setLevel(logging.ERROR)  # where it keeps its fonts is nothing that anybody has to do with
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    finally:
+        log.setLevel(level)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:

@@ -360,13 +360,13 @@ class Program:
         for name, value in given.items():
             key = name if name in code.sizes else canonical_name(name)
             if key not in code.sizes:
-                listed = ", ".join(code.sizes) or "none"
+                listed = f"its sizes are {', '.join(code.sizes)}" if code.sizes else "it has none"
                 axes = [(axis, t.name) for t in code.tensors.values() for axis in t.axes]
                 for axis, tensor in axes:
                     if capital(axis.letter or "·") == key and axis.extent.name:
                         listed += f" ({key} is {axis.extent} in {tensor})"
                         break
-                raise IndicialError(f"the program has no size {name}; its sizes are {listed}")
+                raise IndicialError(f"the program has no size {name}; {listed}")
             known[key] = value
         return known
 

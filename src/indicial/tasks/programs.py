@@ -68,6 +68,8 @@ def trainable(
     """The program for a task; without one, the task that the equations speak of."""
     _check_once(what)
     written = load(*what, one_example=True)
+    if written.errors and (cell := _without_head(what)):
+        what, written = cell, load(*cell, one_example=True)
     if not written.equations and not written.errors:
         named = [one.title if isinstance(one, Program) else str(one) for one in what]
         raise IndicialError(f"there are no equations in {', '.join(named)}")
@@ -129,6 +131,20 @@ def _head(code: Code, task: str | None) -> list[str]:
     if _has(layers, 3) and token_inputs(code) and task != "language":
         return ["masked"]
     raise IndicialError(_lacking(code, task))
+
+
+def _without_head(
+    what: Sequence[str | os.PathLike[str] | Program],
+) -> list[str | os.PathLike[str] | Program]:
+    """The texts of a cell that was named together with its language model; none if they are no cell.
+
+    The language model is found for a cell in any case, and has other letters then where the cell uses its own.
+    """
+    cell = [one for one in what if one not in ("language_model", "language_model_stack")]
+    if not cell or len(cell) == len(what):
+        return []
+    program = load(*cell, one_example=True)
+    return cell if not program.errors and find_cell(program.code) is not None else []
 
 
 def log_loss(found: Prediction) -> str:

@@ -29,7 +29,7 @@ import numpy as np
 from indicial.data.tokenizers import Ints
 from indicial.program.inputs import Unfit, json_of, open_plain
 from indicial.program.messages import IndicialError
-from indicial.program.outputs import written
+from indicial.program.outputs import new_figure, written
 from indicial.tasks.task import Classes, Scores
 from indicial.training.processes import writes
 from indicial.training.watchers import (
@@ -38,7 +38,6 @@ from indicial.training.watchers import (
     Report,
     Summary,
     Watcher,
-    new_figure,
     plain_axes,
     saved,
 )
@@ -130,9 +129,9 @@ def draw_curves(
 
 
 def _figure(history: History, title: str) -> Any:
+    figure, axes = plain_axes(7, 4.2, title)
     from matplotlib.ticker import MaxNLocator
 
-    figure, axes = plain_axes(7, 4.2, title)
     thin = max(1, len(history.steps) // MOST_POINTS)
     training = "training (all terms)" if history.terms else "training"
     axes.plot(

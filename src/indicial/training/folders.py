@@ -10,7 +10,7 @@ import difflib
 import os
 from pathlib import Path
 
-from indicial.program.messages import IndicialError
+from indicial.program.messages import IndicialError, there_is
 
 FILE = "run.json"
 
@@ -41,7 +41,7 @@ def no_run(folder: Path) -> str:
     close = difflib.get_close_matches(str(folder), runs, 1)
     if close:
         return f"{text}; did you mean {close[0]}?"
-    return f"{text}; there are {', '.join(list(runs)[:5])}" if runs else text
+    return f"{text}; {there_is(list(runs)[:5])}" if runs else text
 
 
 def _runs(place: Path) -> list[Path]:

@@ -194,11 +194,11 @@ class Settings:
     documents: str | None = told(
         DATA, "what a document is (by the lines; a row of .jsonl or .csv)",
         choices=("auto", "file", "lines", "blank-lines"))
-    vocabulary: int | None = told(DATA, "how many tokens bpe makes (by data and time)", "N", least=2)
+    vocabulary: int | None = told(DATA, "how many tokens bpe makes (by data and time)", "N", least=2, most=10**7)
     validation: tuple[str, ...] | None = told(
         DATA, "a part of the data, or files of their own (0.1)", "PART")
     world_size: int | None = told(
-        DATA, "sentences or rows of a world that are made (by the world)", "N", least=10)
+        DATA, "sentences or rows of a world that are made (by the world)", "N", least=10, most=10**9)
     mirror: bool | None = told(
         DATA, "mirror half of the pictures, left and right, anew each time they are seen")
     shift: int | None = told(

@@ -47,7 +47,7 @@ from typing import Any
 
 from rich.text import Text
 
-from indicial.program.outputs import save_figure
+from indicial.program.outputs import new_figure, save_figure
 from indicial.tasks.task import About, Scores
 
 
@@ -325,16 +325,6 @@ FORMATS = ("png", "svg")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Of Okabe and Ito (2008), told apart by everybody."""
 MARKS = "osD^vPX"
-
-
-def new_figure(width: float, height: float) -> Any:
-    # Without pyplot nothing is shared and no window is asked for.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def plain_axes(width: float, height: float, title: str = "") -> tuple[Any, Any]:

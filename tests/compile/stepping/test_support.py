@@ -17,6 +17,10 @@ HEAD = """input v[t,d]
 q[t,i] = W^q[i,D] v[t,D]
 α[t_1,t_2] = softmax_{t_2 ≤ t_1} q[t_1,I] q[t_2,I]
 β[t_1,t_2] = softmax_{t_2 < t_1} q[t_1,0] q[t_2,I] a[I]
+M[t_1,t_2] = cases { 0 if t_2 ≤ t_1, -∞ otherwise }
+γ[t_1,t_2] = softmax_{t_2} q[t_1,I] q[t_2,I] + M[t_1,t_2]
+δ[t_1,t_2] = softmax_{t_2} cases { q[t_1,0] q[t_2,I] a[I] if t_2 ≤ t_1, -∞ otherwise }
+η[t_1,t_2] = softmax_{t_2} cases { q[t_1,0] q[t_2,I] a[I] if t_2 ≤ t_1, -9 otherwise }
 """
 WEIGHTS = [
     "α[t_1,t_2] - λ β[t_1,t_2]",
@@ -42,6 +46,8 @@ WEIGHTS = [
     "1 - [t_2 > t_1] [t_1 ≠ t_2]",
     "Σ_i α[t_1,t_2] q[t_1,i]",
     "Σ_{i, t_2 ≤ t_1} q[t_1,i]",
+    "γ[t_1,t_2] - λ δ[t_1,t_2]",
+    "exp(2 M[t_1,t_2] + M[t_1-1,t_2-1] + v[t_1,0])",
 ]
 """Of a step and one that is not behind it: 0 where the second is ahead."""
 SUMS = [
@@ -72,6 +78,10 @@ AHEAD = [
     "1 - [t_2 > t_1 + 1]",
     "α[t_1,t_2-1]",
     "α[t_2,t_1]",
+    "γ[t_1,t_2-1]",
+    "η[t_1,t_2]",
+    "exp(-M[t_1,t_2])",
+    "0 M[t_1,t_2]",
 ]
 """Not 0 there, or not a number."""
 

@@ -29,11 +29,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import combinations
 
 from indicial.program import ir
+from indicial.program.messages import IndicialError
 from indicial.program.rewrite import free_indices, is_constant
 from indicial.program.sizes import Size
 
 ZERO = ir.Constant(0.0)
 ONE = ir.Constant(1.0)
+MOST_FACTORS = 1_000
+"""Of a product that is differentiated: its derivative has as many terms, of nearly as many factors each."""
 
 
 def numeral(expression: ir.Expression) -> float | None:
@@ -347,6 +350,11 @@ def _chain(node: ir.Apply, inner: list[ir.Expression], value: ir.Expression) -> 
     if function == "+":
         return plus(*inner)
     if function == "*":
+        if len(arguments) > MOST_FACTORS:
+            raise IndicialError(
+                f"a product of {len(arguments):,} factors; {MOST_FACTORS:,} is the limit of what is "
+                "differentiated. Write factors that are alike as a power, or with an index: ∏_i x[i]"
+            )
         terms = []
         for number, d in enumerate(inner):
             others = [a for n, a in enumerate(arguments) if n != number]

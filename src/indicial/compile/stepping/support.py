@@ -5,8 +5,9 @@
 
 Without this the sum would seem to read values of steps that are still to come. It is a property of the
 value, however it is written: for each condition that occurs in an expression the expression is computed as
-far as it can be where the condition does not hold. There a softmax under it is 0, `[t_2 > t_1]` is 1, a
-product with 0 is 0, and a function of numbers is a number: `exp(α) - 1` ends where α does, `exp(α)` goes on.
+far as it can be where the condition does not hold. There a softmax under it is 0, and so is the share of a
+score of -∞; `[t_2 > t_1]` is 1, a product with 0 is 0, and a function of numbers is a number: `exp(α) - 1`
+ends where α does, `exp(α)` goes on.
 
 How far an index goes at one step: `t_2 ≤ t_1` ends it at the step itself.
 
@@ -18,6 +19,7 @@ How far an index goes at one step: `t_2 ≤ t_1` ends it at the step itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -45,11 +47,16 @@ def with_support(code: ir.Code, walk: Walk) -> ir.Code:
     found = _Supports(code)
 
     def leaf(node: ir.Expression) -> ir.Expression:
-        if not isinstance(node, ir.Reduce) or node.operator != "sum":
-            return node
+        match node:
+            case ir.Reduce("sum"):
+                nothing = 0.0
+            case ir.Softmax():
+                nothing = -math.inf  # what a share is taken of, where it is 0
+            case _:
+                return node
         names = {i.name for i in node.indices if walk.size in i.extent.names}
         known = conjuncts(node.condition)
-        new = [c for c in found.where(node.body) if free_indices(c) & names]
+        new = [c for c in found.where(node.body, nothing) if free_indices(c) & names]
         return replace(node, condition=joined([*known, *new])) if new else node
 
     statements = []
@@ -68,20 +75,24 @@ def with_support(code: ir.Code, walk: Walk) -> ir.Code:
     return replace(code, statements=tuple(statements))
 
 
+NOTHING = (0.0, -math.inf)
+"""What adds nothing to a sum, and to a sum of exponentials."""
+
+
 @dataclass
 class _Supports:
-    """The conditions outside of which each tensor is 0, in the indices of its last equation."""
+    """The conditions outside of which each tensor is 0, or -∞, in the indices of its last equation."""
 
     code: ir.Code
-    known: dict[str, list[ir.Expression]] = field(default_factory=dict)
+    known: dict[tuple[str, float], list[ir.Expression]] = field(default_factory=dict)
 
-    def of(self, name: str) -> list[ir.Expression]:
-        if name not in self.known:
-            self.known[name] = []  # a tensor that reads itself says nothing more
-            self.known[name] = list(self.defined(self.code.of(name)))
-        return self.known[name]
+    def of(self, name: str, nothing: float = 0.0) -> list[ir.Expression]:
+        if (name, nothing) not in self.known:
+            self.known[name, nothing] = []  # a tensor that reads itself says nothing more
+            self.known[name, nothing] = list(self.defined(self.code.of(name), nothing))
+        return self.known[name, nothing]
 
-    def defined(self, statements: list[ir.Statement]) -> Iterator[ir.Expression]:
+    def defined(self, statements: list[ir.Statement], nothing: float) -> Iterator[ir.Expression]:
         """Of equations in order of precedence: an element that none of them is about is 0."""
         if not statements or any(indices_at(s, s.left) is None for s in statements):
             return
@@ -94,29 +105,32 @@ class _Supports:
             tuple((guard, body) for guard, body in cases if guard is not None),
             next((body for guard, body in cases if guard is None), ir.Constant(0.0)),
         )
-        yield from self.where(whole)
+        yield from self.where(whole, nothing)
 
-    def where(self, expression: ir.Expression) -> Iterator[ir.Expression]:
-        """Conditions outside of which the expression is 0."""
+    def where(self, expression: ir.Expression, nothing: float) -> Iterator[ir.Expression]:
+        """Conditions outside of which the expression is 0, or -∞."""
         for condition in dict.fromkeys(self.conditions(expression)):
             form = inequality(condition)
-            if form is not None and self.value(expression, _opposite(form)) == 0:
+            if form is not None and self.value(expression, _opposite(form)) == nothing:
                 yield condition
 
     def conditions(self, expression: ir.Expression) -> Iterator[ir.Expression]:
         """All that occur, in what is read too: each comparison of indices, and its opposite."""
         free = free_indices(expression)
         for node in expression.walk():
-            for condition in self.ends(node) if isinstance(node, ir.Read) else _comparisons(node):
+            found = _comparisons(node)
+            if isinstance(node, ir.Read):
+                found = (c for nothing in NOTHING for c in self.ends(node, nothing))
+            for condition in found:
                 if free_indices(condition) <= free:
                     yield condition
 
-    def ends(self, read: ir.Read) -> Iterator[ir.Expression]:
-        """The conditions outside of which a read is 0."""
+    def ends(self, read: ir.Read, nothing: float) -> Iterator[ir.Expression]:
+        """The conditions outside of which a read is 0, or -∞."""
         statements = self.code.of(read.tensor)
         at = indices_at(statements[-1], read.places) if statements else None
         if at is not None:
-            yield from (moved(c, at) for c in self.of(read.tensor))
+            yield from (moved(c, at) for c in self.of(read.tensor, nothing))
 
     def value(self, node: ir.Expression, beyond: ir.Affine) -> float | None:
         """The value wherever `beyond ≤ 0`, if it is the same number at all those places."""
@@ -128,8 +142,9 @@ class _Supports:
                 return None if truth is None else float(truth)
             case ir.Apply(function, arguments):
                 return _applied(function, [self.value(a, beyond) for a in arguments])
-            case ir.Softmax(_, condition, _):
-                return 0.0 if _truth(condition, beyond) is False else None
+            case ir.Softmax(_, condition, body):
+                none = _truth(condition, beyond) is False or self.value(body, beyond) == -math.inf
+                return 0.0 if none else None
             case ir.Select(branches, otherwise):
                 values = set()
                 for test, branch in (*branches, (None, otherwise)):  # those that may apply
@@ -145,16 +160,20 @@ class _Supports:
                 none = _truth(condition, beyond) is False or self.value(body, beyond) == 0
                 return 0.0 if none else None
             case ir.Read():
-                ended = any(_truth(c, beyond) is False for c in self.ends(node))
-                return 0.0 if ended else None
+                for nothing in NOTHING:
+                    if any(_truth(c, beyond) is False for c in self.ends(node, nothing)):
+                        return nothing
+                return None
             case _:
                 return None
 
 
 def _applied(function: str, values: list[float | None]) -> float | None:
     """A function of numbers, some of which may not be known; what is not known is finite and not 0."""
-    if function == "*" and 0 in values:
+    if function == "*" and 0 in values and not {math.inf, -math.inf} & {*values}:
         return 0.0
+    if function == "+" and -math.inf in values and math.inf not in values:
+        return -math.inf
     if function == "/" and values[0] == 0 and values[1] != 0:
         return 0.0
     numbers = [value for value in values if value is not None]

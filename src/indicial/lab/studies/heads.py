@@ -25,9 +25,9 @@ from indicial.inspect.structures import NAMES, Head, Parsed, padded, structures
 from indicial.lab.studies.study import Findings, Place, Say, Study, Terms, training
 from indicial.lab.trials import Trial
 from indicial.program.messages import IndicialError
+from indicial.program.outputs import new_figure
 from indicial.tasks.predictions import Measure, prediction, probe
 from indicial.training.run import Run
-from indicial.training.watchers import new_figure
 
 VALUES = "W^V"
 """Without its values a head says nothing; so it is switched off."""

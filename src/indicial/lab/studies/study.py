@@ -32,13 +32,13 @@ from indicial.inspect.pictures import save
 from indicial.lab.pool import Outcome, View, finished, make_view, run_trials
 from indicial.lab.trials import Trial, half_width, markdown, plain, pooled_deviation
 from indicial.program.messages import IndicialError
-from indicial.program.outputs import write_text
+from indicial.program.outputs import new_figure, write_text
 from indicial.tasks.programs import trainable
 from indicial.training.checkpoints import begun_before, first_change, write_json
 from indicial.training.equations import Equations
 from indicial.training.run import versions
 from indicial.training.settings import Settings
-from indicial.training.watchers import COLOURS, FORMATS, MARKS, new_figure
+from indicial.training.watchers import COLOURS, FORMATS, MARKS
 
 NORMAL = 1.959964
 """How many standard deviations hold 95 %."""

@@ -129,24 +129,28 @@ def _broken(row: str, share: float, widest: float) -> Iterator[str]:
     """A row in pieces that fit; where it has to be within brackets, `\\right.` and `\\left.` go around."""
     while len(row) * share > widest:
         limit = widest / share
-        openings = _openings(row)
-        near = [opening for opening in openings if opening[1] <= limit]
-        if not openings:
+        near, far = [], None
+        for opening in _openings(row):  # of a row of many terms only the beginning is looked at
+            if opening[1] > limit:
+                far = opening
+                break
+            near.append(opening)
+        if near:
+            brackets, place = max(near, key=lambda opening: (-opening[0], opening[1]))
+        elif far is not None:
+            brackets, place = min(_openings(row))
+        else:
             break
-        brackets, place = (
-            max(near, key=lambda opening: (-opening[0], opening[1])) if near else min(openings)
-        )
         yield row[:place].rstrip() + r" \right." * brackets
         row = "&\\qquad " + r"\left. " * brackets + row[place:]
     yield row
 
 
-def _openings(row: str) -> list[tuple[int, int]]:
+def _openings(row: str) -> Iterator[tuple[int, int]]:
     """Where a row may be broken, and in how many brackets: before ` + ` and ` - `, in no braces.
 
     Not near the beginning: a piece of a few signs is no line.
     """
-    found = []
     braces = brackets = 0
     least = row.find("&") + 20
     for match in re.finditer(r"\\left\b|\\right\b|\\begin|\\end|\\[{}]|[{}]| (?=[+-] )", row):
@@ -156,5 +160,4 @@ def _openings(row: str) -> list[tuple[int, int]]:
         elif sign in ("\\left", "\\right"):
             brackets += 1 if sign == "\\left" else -1
         elif sign == " " and braces == 0 and match.start() > least:
-            found.append((brackets, match.start() + 1))
-    return found
+            yield brackets, match.start() + 1

@@ -19,7 +19,7 @@ from indicial.notation.headings import SLIDE, is_part
 from indicial.notation.printers import name_key
 from indicial.notation.vocabulary import SPACE, TOLD
 from indicial.program.lowering.places import describe
-from indicial.program.messages import IndicialError, Messages
+from indicial.program.messages import IndicialError, Messages, there_is
 from indicial.program.names.gradients import abbreviated, named, varying
 from indicial.program.names.interleaved import by_elements
 from indicial.program.names.letters import GROUPS, index_name, live_letters
@@ -74,8 +74,8 @@ def _standing_under(blocks: Sequence[Block], wanted: str) -> list[int]:
         if found:
             return found
     titles = dict.fromkeys(t for block in blocks for t in (*block.above, block.title) if t)
-    known = ", ".join(f"`{title}`" for title in titles) or "none"
-    raise IndicialError(f"no section with equations is called `{wanted}`; there are {known}")
+    known = there_is(f"`{title}`" for title in titles)
+    raise IndicialError(f"no section with equations is called `{wanted}`; {known}")
 
 
 def divide(blocks: Iterable[Block]) -> list[Part]:
