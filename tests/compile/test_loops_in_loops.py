@@ -117,15 +117,46 @@ WARPED = {
     "D[i,j] = c[i,j] + min(D[i-1,j], D[i,j-1], D[i-1,j-1]) for i > 0 and j > 0\nd = D[I-1,J-1]",
     "cases": "D[i,j] = c[i,j] + cases { 0 if i = 0 and j = 0, D[i,j-1] if i = 0, D[i-1,j] if j = 0, "
     "min(D[i-1,j], D[i,j-1], D[i-1,j-1]) otherwise }\nd = D[I-1,J-1]",
+    "guarded edges": "D[0,0] = c[0,0]\nD[i,0] = 9 i + c[i,0] for i > 0\nD[0,j] = D[0,j-1] + 1 for j > 0\n"
+    "D[i,j] = c[i,j] + min(D[i-1,j], D[i,j-1], D[i-1,j-1]) for i > 0 and j > 0\nd = D[I-1,J-1]",
+    "numbers along both": "D[0,j] = j + c[0,j]\nD[i,0] = i + c[i,0]\n"
+    "D[i,j] = min(D[i-1,j] + 1, D[i,j-1] + 1, D[i-1,j-1] + c[i,j])\nd = D[I-1,J-1]",
 }
 
 
+@pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
 @pytest.mark.parametrize("text", WARPED.values(), ids=WARPED)
 def test_warping_however_it_begins(text: str) -> None:
-    """With one kernel for both loops, with one for the inner loop, or with none."""
+    """With one kernel for both loops, and one for their gradient."""
     ways = Ways(indicial.load(f"input c[i,j]\n{text}").code, ["d"])
+    assert not ways.ready.refused
+    (made,) = recurrences(ways.ready.plan)
+    made.backward(made.differentiable)
     for rows, columns in ((4, 3), (1, 3), (3, 1)):
         ways.agree({"I": rows, "J": columns}, members=3)
+
+
+@pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
+def test_a_table_that_is_wanted_with_its_edges_has_its_own_range() -> None:
+    code = indicial.load("input c[i,j]\n" + WARPED["begun along both"]).code
+    ways = Ways(code, ["D", "d"])
+    assert not ways.ready.refused
+    ways.agree({"I": 3, "J": 4}, members=2)
+
+
+@pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
+@pytest.mark.parametrize(
+    "text",
+    [
+        GRID + "h[m,-1,j] = s[j]\nh[-1,n,j] = s[j]\n"
+        "h[m,n,j] = tanh(W[j,K] x[m,n,K] + U[j,I] h[m-1,n,I] + V[j,I] h[m,n-1,I])",
+        GRID + "h[m,2,k] = x[m,2,k]\nh[m,n,k] = tanh(x[m,n,k] + h[m-1,n,k] + h[m,n-1,k])",
+    ],
+    ids=["with products", "an edge in the middle"],
+)
+def test_where_the_edges_stay_equations_of_their_own(text: str) -> None:
+    code = indicial.load(text).code
+    Ways(code, ["h"]).agree({name: SIZES[name] for name in code.sizes}, members=2)
 
 
 STACKS = {

@@ -24,6 +24,7 @@ from indicial.compile.emit.doubling import with_doubling
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.native import toolchain
 from indicial.compile.passes.choices import Choice, with_choices
+from indicial.compile.passes.edges import with_edges
 from indicial.compile.passes.hoist import hoist
 from indicial.compile.passes.simplify import simplified
 from indicial.compile.schedule.fuse import fused
@@ -62,7 +63,10 @@ def planned(
     if any(map(_is_nested, first.loops())) and not _no_kernels(code):
         # Loops inside a loop over time go with it, if it has a kernel then.
         found = _handed(code, hoist(simple, first, whole=True), want, ragged, told)
-        if not any(_is_nested(loop) for loop, _ in found.refused):
+        if _leaves_nests(found) and (whole := verified(with_edges(simple, first))) is not simple:
+            plan = schedule(whole, want, told)
+            found = _handed(code, hoist(whole, plan, whole=True), want, ragged, told)
+        if not _leaves_nests(found):
             return found
     return _handed(code, hoist(simple, first), want, ragged, told)
 
@@ -87,6 +91,10 @@ def emitted_without_kernels(code: Code, want: Sequence[str]) -> Source:
 
 def _is_nested(loop: Loop) -> bool:
     return loop.kind == "scanned" and any(not isinstance(step, Run) for step in loop.steps)
+
+
+def _leaves_nests(found: Planned) -> bool:
+    return any(_is_nested(loop) for loop, _ in found.refused)
 
 
 def _handed(

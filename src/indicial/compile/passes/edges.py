@@ -1,0 +1,137 @@
+"""A table that begins along both of its edges → one equation with cases, which one kernel runs.
+
+    D[-1,-1] = 0;  D[-1,j] = ∞;  D[i,-1] = ∞
+    D[i,j] = c[i,j] + min(D[i-1,j], D[i,j-1], D[i-1,j-1])
+
+    D^{all}[i,j] = cases { 0 if i = -1 and j = -1, ∞ if i = -1 and j ≥ 0, ∞ if j = -1 and i ≥ 0,
+                           c[i,j] + min(D^{all}[i-1,j], …) if i ≥ 0 and j ≥ 0, 0 otherwise }
+    D[i,j] = D^{all}[i,j]
+
+A kernel that walks both indices has a place for what begins at the first step of the outer one, not for what
+begins at the first step of the inner one at every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from indicial.compile.passes.forms import is_pointwise
+from indicial.compile.passes.new_tensors import derived_name, over
+from indicial.compile.schedule.schedule import Loop, Plan
+from indicial.program import ir
+from indicial.program.cost.conditions import joined
+from indicial.program.moving import Unmovable, moved
+from indicial.program.rewrite import with_reads
+from indicial.program.sizes import Size
+
+
+def with_edges(code: ir.Code, plan: Plan) -> ir.Code:
+    """The program with such an equation for each tensor of loops inside loops that has several."""
+    inner = [s for loop in plan.loops() for s in loop.steps if isinstance(s, Loop)]
+    for name in dict.fromkeys(name for loop in inner for name in loop.axes):
+        statements = code.of(name)
+        if len(statements) > 1 and code.tensors[name].values is None:
+            code = _whole(code, name, statements)
+    return code
+
+
+def _whole(code: ir.Code, name: str, statements: Sequence[ir.Statement]) -> ir.Code:
+    """The program with the table and its edges as one tensor; as it was where that cannot be said."""
+    old = code.tensors[name]
+    ranges = [_range([_ends(s, axis) for s in statements]) for axis in range(len(old.axes))]
+    if None in ranges or not all(is_pointwise(s.body) for s in statements):
+        return code
+    whole = derived_name(code.tensors, name, "all")
+    axes = tuple(
+        ir.Axis(axis.letter, low, high - low + 1)
+        for axis, (low, high) in zip(old.axes, filter(None, ranges), strict=True)
+    )
+    indices, places = over(axes)
+    try:
+        cases = [_case(s, axes, indices) for s in statements]
+    except Unmovable:
+        return code
+    branches = tuple((test, says) for test, says in cases if test is not None)
+    rest = (says for test, says in cases if test is None)
+    body = ir.Select(branches, next(rest, ir.Constant(0.0)))
+    own, here = over(old.axes)
+    made = [
+        ir.Statement(whole, places, indices, body, span=statements[-1].span),
+        ir.Statement(name, here, own, ir.Read(name, here), span=statements[-1].span),
+    ]
+    kept = [s for s in code.statements if s.target != name]
+
+    def change(read: ir.Read) -> ir.Read:
+        return replace(read, tensor=whole) if read.tensor == name else read
+
+    changed = (s.rebuild(partial(with_reads, change=change)) for s in (*made, *kept))
+    tensors = {**code.tensors, whole: replace(old, name=whole, axes=axes, probability=False)}
+    return replace(code, tensors=tensors, statements=tuple(changed))
+
+
+def _ends(statement: ir.Statement, axis: int) -> tuple[Size, Size] | None:
+    """Which places along an axis an equation is about: those of one index, or one."""
+    place = statement.left[axis]
+    if isinstance(place, ir.Flat) or (place.terms and place.shift is None):
+        return None
+    return place.ends(statement.scope)
+
+
+def _range(ends: Sequence[tuple[Size, Size] | None]) -> tuple[Size, Size] | None:
+    """From the first to the last of all those places; a single one is at the beginning."""
+    known = [pair for pair in ends if pair is not None]
+    if len(known) < len(ends):
+        return None
+    low, high = known[-1]  # the most general equation comes last
+    for first, last in known:
+        if (first - low).number is None or (first != last and (last - high).number is None):
+            return None
+        low = first if int((first - low).number or 0) < 0 else low
+        if first != last:
+            high = last if int((last - high).number or 0) > 0 else high
+        elif int((first - known[-1][0]).number or 0) > 0:
+            return None
+    return low, high
+
+
+def _case(
+    statement: ir.Statement, axes: Sequence[ir.Axis], indices: Sequence[ir.Index]
+) -> tuple[ir.Expression | None, ir.Expression]:
+    """Where an equation holds, in the indices of the whole table, and what it says there."""
+    tests: list[ir.Expression] = []
+    at: dict[str, ir.Affine] = {}
+    for place, axis, index in zip(statement.left, axes, indices, strict=True):
+        assert isinstance(place, ir.Affine)
+        here = ir.IndexValue(ir.Affine.of(index))
+        if place.shift is None:
+            tests.append(ir.Apply("=", (here, ir.SizeValue(place.offset))))
+            continue
+        name, shift = place.shift
+        if name in at:
+            raise Unmovable(f"{name} stands twice on the left")
+        at[name] = ir.Affine.of(index, -shift)
+        for sign, end, whole in zip(
+            "≥≤", place.ends(statement.scope), (axis.lower, axis.upper), strict=True
+        ):
+            if end != whole:
+                tests.append(ir.Apply(sign, (here, ir.SizeValue(end))))
+    if statement.guard is not None:
+        tests.append(moved(statement.guard, at))
+
+    def beside(read: ir.Read) -> ir.Read:
+        """`D[i-1,0]` in what is said where j = 0: `D[i-1,j]`, so that a step knows it for the one before."""
+        if read.tensor != statement.target:
+            return read
+        pairs = zip(read.places, statement.left, indices, strict=True)
+        return replace(read, places=tuple(_along(*three) for three in pairs))
+
+    return joined(tests), with_reads(moved(statement.body, at), beside)
+
+
+def _along(there: ir.Place, left: ir.Affine | ir.Flat, index: ir.Index) -> ir.Place:
+    """A number that is read where a number is defined, as so many places from the index."""
+    here, read = ir.number_at(left), ir.number_at(there)
+    apart = None if here is None or read is None else (read - here).number
+    return there if apart is None else ir.Affine.of(index, int(apart))
