@@ -14,7 +14,13 @@ from test_kernels_lengths import Ragged
 import indicial
 from indicial.compile.native import toolchain
 from indicial.compile.native.routine import Tiled
+from indicial.compile.native.tile import faded, written_out
+from indicial.compile.native.tiles import tiling
+from indicial.compile.schedule.schedule import schedule
+from indicial.program.meaning.interpret import interpret
+from indicial.program.meaning.sample import sample
 from indicial.program.program import Program
+from indicial.program.verify import verify
 
 pytestmark = pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
 
@@ -120,6 +126,30 @@ def test_tiles_agree(text: str) -> None:
     sizes = {**dict.fromkeys(ways.code.sizes, 2), "T": 7, "I": 3, "J": 5}
     ways.agree(sizes, members=2)
     ways.agree({**sizes, "T": 1}, members=1)
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_what_a_tile_computes_by_says_the_same(text: str) -> None:
+    """The equations that `explain --schedule` shows, interpreted beside those that they come from."""
+    shown = 0
+    for recurrence in recurrences(ways_of(text).ready.plan):
+        for part in recurrence.forward.parts:
+            if not isinstance(part, Tiled):
+                continue
+            code, want, number = part.packed.value
+            tile = faded(tiling(code, schedule(code, want), want).tiles[number])
+            derived = written_out(code, tile)
+            verify(derived)
+            shown += len(tile.fadings)
+            sizes = {**dict.fromkeys(code.sizes, 2), "T": 6, "I": 3, "J": 4}
+            drawn = sample(code, {name: sizes[name] for name in code.sizes}, 0)
+            one, two = (
+                interpret(each, drawn.inputs, drawn.parameters, want=tile.outputs)
+                for each in (code, derived)
+            )
+            for name in tile.outputs:
+                np.testing.assert_allclose(two[name], one[name], rtol=1e-9, atol=1e-12)
+    assert shown == text.startswith("S[t,i,j] = 0.9") or "0.9" not in text
 
 
 def test_a_constant_with_indices_is_left_to_the_loop() -> None:
