@@ -13,7 +13,7 @@ begins at the first step of the inner one at every step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -50,7 +50,8 @@ def _whole(code: ir.Code, name: str, statements: Sequence[ir.Statement]) -> ir.C
     )
     indices, places = over(axes)
     try:
-        cases = [_case(s, axes, indices) for s in statements]
+        scope = {index.name: index for index in indices}
+        cases = [case(s, places, scope) for s in statements]
     except Unmovable:
         return code
     branches = tuple((test, says) for test, says in cases if test is not None)
@@ -96,42 +97,49 @@ def _range(ends: Sequence[tuple[Size, Size] | None]) -> tuple[Size, Size] | None
     return low, high
 
 
-def _case(
-    statement: ir.Statement, axes: Sequence[ir.Axis], indices: Sequence[ir.Index]
-) -> tuple[ir.Expression | None, ir.Expression]:
-    """Where an equation holds, in the indices of the whole table, and what it says there."""
+def case(
+    statement: ir.Statement, left: Sequence[ir.Affine | ir.Flat], scope: Mapping[str, ir.Index],
+    alike: bool = False,
+) -> tuple[ir.Expression | None, ir.Expression]:  # fmt: skip
+    """Where an equation holds, in the indices of a left side, and what it says there.
+
+    `Unmovable` where that cannot be said, or the ranges are not `alike`, if they are to be.
+    """
     tests: list[ir.Expression] = []
     at: dict[str, ir.Affine] = {}
-    for place, axis, index in zip(statement.left, axes, indices, strict=True):
-        assert isinstance(place, ir.Affine)
-        here = ir.IndexValue(ir.Affine.of(index))
-        if place.shift is None:
-            tests.append(ir.Apply("=", (here, ir.SizeValue(place.offset))))
+    for own, there in zip(statement.left, left, strict=True):
+        if isinstance(own, ir.Flat) or isinstance(there, ir.Flat):
+            if own != there:
+                raise Unmovable(f"{own} at {there}")
             continue
-        name, shift = place.shift
-        if name in at:
-            raise Unmovable(f"{name} stands twice on the left")
-        at[name] = ir.Affine.of(index, -shift)
-        for sign, end, whole in zip(
-            "≥≤", place.ends(statement.scope), (axis.lower, axis.upper), strict=True
-        ):
-            if end != whole:
-                tests.append(ir.Apply(sign, (here, ir.SizeValue(end))))
-    if statement.guard is not None:
-        tests.append(moved(statement.guard, at))
+        here = ir.IndexValue(there)
+        if not own.terms:
+            tests += [ir.Apply("=", (here, ir.IndexValue(own)))] * bool(there.terms)
+            continue
+        ((name, factor),) = own.terms
+        if name in at or [f for _, f in there.terms] != [factor] or factor != 1:
+            raise Unmovable(f"{own} at {there}")
+        at[name] = ir.Affine(there.terms, there.offset - own.offset)
+        ends = zip("≥≤", own.ends(statement.scope), there.ends(scope), strict=True)
+        apart = [(sign, end) for sign, end, whole in ends if end != whole]
+        if apart and alike:
+            raise Unmovable(f"{own} at {there}")
+        tests += [ir.Apply(sign, (here, ir.SizeValue(end))) for sign, end in apart]
+    guard = [moved(statement.guard, at)] if statement.guard is not None else []
 
     def beside(read: ir.Read) -> ir.Read:
         """`D[i-1,0]` in what is said where j = 0: `D[i-1,j]`, so that a step knows it for the one before."""
         if read.tensor != statement.target:
             return read
-        pairs = zip(read.places, statement.left, indices, strict=True)
-        return replace(read, places=tuple(_along(*three) for three in pairs))
+        three = zip(read.places, statement.left, left, strict=True)
+        return replace(read, places=tuple(_along(*each) for each in three))
 
-    return joined(tests), with_reads(moved(statement.body, at), beside)
+    return joined([*guard, *tests]), with_reads(moved(statement.body, at), beside)
 
 
-def _along(there: ir.Place, left: ir.Affine | ir.Flat, index: ir.Index) -> ir.Place:
-    """A number that is read where a number is defined, as so many places from the index."""
-    here, read = ir.number_at(left), ir.number_at(there)
-    apart = None if here is None or read is None else (read - here).number
-    return there if apart is None else ir.Affine.of(index, int(apart))
+def _along(there: ir.Place, own: ir.Affine | ir.Flat, left: ir.Affine | ir.Flat) -> ir.Place:
+    """A number that is read where a number is defined, as so many places from the left side."""
+    here, read = ir.number_at(own), ir.number_at(there)
+    if here is None or read is None or not isinstance(left, ir.Affine):
+        return there
+    return ir.Affine(left.terms, left.offset + (read - here))
