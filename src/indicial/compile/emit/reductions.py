@@ -32,9 +32,9 @@ from indicial.compile.emit.numbers import SizeTexts
 from indicial.compile.emit.reads import Array, Bounds, choose, read
 from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.values import Environment, Factor, Value, aligned, expanded
+from indicial.compile.passes.algebra import ranked_by
 from indicial.program import ir
 from indicial.program.cost.conditions import add, conjuncts, inequality, joined
-from indicial.program.moving import moved
 from indicial.program.rewrite import free_indices, size_indices
 
 _NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf, "lse": -math.inf}
@@ -165,7 +165,7 @@ class Reductions:
 
     def rank(self, node: ir.Reduce, env: Environment) -> Value | None:
         """Of `top_k`: how many are larger than each, without a tensor of all pairs."""
-        ranked = _ranked(node)
+        ranked = ranked_by(node)
         own = env.own.get(ranked[1]) if ranked is not None else None
         if ranked is None or own is None or self.elementwise.ragged.varies(own.extent, env):
             return None
@@ -387,26 +387,6 @@ class Reductions:
                 )
             case _:
                 return False
-
-
-def _ranked(node: ir.Reduce) -> tuple[ir.Expression, str] | None:
-    """The x[e] and e of `Σ_{e'} [x[e'] > x[e] or (x[e'] = x[e] and e' < e)]`."""
-    match node.indices, node.condition, node.body:
-        case (
-            (other,),
-            None,
-            ir.Apply("max", (
-                ir.Apply(">", (above, x)),
-                ir.Apply("and", (
-                    ir.Apply("=", same), ir.Apply("<", (ir.IndexValue(before), ir.IndexValue(place)))
-                )),
-            )),
-        ):  # fmt: skip
-            own = ir.index_at(place)
-            if ir.index_at(before) != other.name or own is None or same != (above, x):
-                return None
-            return (x, own) if moved(x, {own: ir.Affine.of(other.name)}) == above else None
-    return None
 
 
 def _grows(
