@@ -97,6 +97,10 @@ TEXTS = {
         S[t,n,i,j] = σ(b[n]) S[t-1,n,i,j] + k[t,i] W[n,i] v[t,j]
         h[t,n,j] = q[t,I] S[t,n,I,j]
     """,
+    "all in one equation": """
+        S[t,i,j] = σ(G[i,L] k[t,L]) S[t-1,i,j] + (A[i,L] k[t,L]) (C[j,M] v[t,M])
+        h[t,j] = (D[I,N] q[t,N]) S[t,I,j]
+    """,
     "heads that come together": """
         S[t,n,i,j] = σ(b[n]) S[t-1,n,i,j] + k[t,i] W[n,i] v[t,j]
         h[t,j] = q[t,I] S[t,N,I,j] b[N]
