@@ -16,6 +16,7 @@ from indicial.compile.native import toolchain
 from indicial.compile.native.routine import Tiled
 from indicial.compile.native.tile import faded, written_out
 from indicial.compile.native.tiles import tiling
+from indicial.compile.pipeline import planned
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.meaning.interpret import interpret
 from indicial.program.meaning.sample import sample
@@ -101,6 +102,12 @@ TEXTS = {
         S[t,i,j] = σ(G[i,L] k[t,L]) S[t-1,i,j] + (A[i,L] k[t,L]) (C[j,M] v[t,M])
         h[t,j] = (D[I,N] q[t,N]) S[t,I,j]
     """,
+    "a sum that grows": """
+        z[t,i] = a[t] k[t,i] + q[t,i]
+        y[t,j] = v[t,j] z[t,0]
+        S[t,i,j] = Σ_{s ≤ t} z[s,i] y[s,j]
+        h[t,j] = z[t,I] S[t,I,j]
+    """,
     "heads that come together": """
         S[t,n,i,j] = σ(b[n]) S[t-1,n,i,j] + k[t,i] W[n,i] v[t,j]
         h[t,j] = q[t,I] S[t,N,I,j] b[N]
@@ -154,6 +161,12 @@ def test_what_a_tile_computes_by_says_the_same(text: str) -> None:
             for name in tile.outputs:
                 np.testing.assert_allclose(two[name], one[name], rtol=1e-9, atol=1e-12)
     assert shown == text.startswith("S[t,i,j] = 0.9") or "0.9" not in text
+
+
+def test_a_sum_that_grows_and_is_wanted_is_no_state() -> None:
+    made = program(TEXTS["a sum that grows"])
+    assert not list(planned(made.compilable, ["S", "h"]).plan.calls())
+    assert list(planned(made.compilable, ["h"]).plan.calls())
 
 
 def test_a_constant_with_indices_is_left_to_the_loop() -> None:
