@@ -37,6 +37,14 @@ NESTS = {
     + "G[t,ℓ+1,j] = σ(R^G[ℓ,j,I] s[t,ℓ,I] + 1[ℓ = 0] W^G[j,K] x[t,K] - B^G[ℓ,j])\n"
     + "s[t,ℓ+1,j] = G[t,ℓ+1,j] H[t,ℓ+1,j] + (1 - G[t,ℓ+1,j]) s[t,ℓ,j]\n"
     + "h[t,j] = s[t,L,j]",
+    "layers from 1 on": STEP
+    + "s[t,0,j] = s[t-1,L,j]\n"
+    + "s[t,ℓ,j] = tanh(R[ℓ,j,I] s[t,ℓ-1,I] + [ℓ = 1] W[j,K] x[t,K]) for ℓ ≥ 1\n"
+    + "h[t,j] = s[t,L,j]",
+    "layers from 1 on, and before": "input x[t,j]\n"
+    + "s[t,0,j] = s[t-1,L,j] + x[t,j]\n"
+    + "s[t,ℓ,j] = tanh(R[ℓ,j,I] s[t,ℓ-1,I] + s[t-1,ℓ,j])\n"
+    + "h[t,j] = s[t,L,j]",
     "what follows the inner loop": STEP
     + "s[t,0,j] = tanh(U[j,I] h[t-1,I] + W[j,K] x[t,K])\n"
     + "s[t,ℓ+1,j] = tanh(R[j,I] s[t,ℓ,I] + B[ℓ,j])\n"
@@ -160,6 +168,12 @@ def test_where_the_edges_stay_equations_of_their_own(text: str) -> None:
 
 
 STACKS = {
+    "a start of each layer": "h[ℓ+1,-1,j] = a[ℓ,j]\n"
+    "h[ℓ+1,t,j] = tanh(W[ℓ,j,I] h[ℓ,t,I] + U[ℓ,j,I] h[ℓ+1,t-1,I])",
+    "a start of each layer, and the step before": "h[ℓ+1,-1,j] = a[ℓ,j]\n"
+    "h[ℓ+1,t,j] = tanh(W[ℓ,j,I] h[ℓ,t-1,I] + U[ℓ,j,I] h[ℓ+1,t-1,I])",
+    "two starts of each layer": "h[ℓ+1,-1,j] = a[ℓ,j]\nh[ℓ+1,-2,j] = b[ℓ,j]\n"
+    "h[ℓ+1,t,j] = tanh(W[ℓ,j,I] h[ℓ,t,I] + U[ℓ,j,I] h[ℓ+1,t-1,I] + h[ℓ+1,t-2,j])",
     "a layer more": "g[ℓ,t,j] = σ(U[ℓ,j,I] h[ℓ+1,t-1,I] + h[ℓ,t,j])\n"
     "h[ℓ+1,t,j] = tanh(g[ℓ,t,j] h[ℓ+1,t-1,j] + h[ℓ,t,j])",
     "a layer fewer": "g[ℓ+1,t,j] = σ(U[ℓ,j,I] h[ℓ+1,t-1,I] + h[ℓ,t,j]) for ℓ < L-1\n"

@@ -77,12 +77,12 @@ def _scheduled(
     first = schedule(simple, want, told)
     if any(map(_is_nested, first.loops())) and not _no_kernels(code):
         # Loops inside a loop over time go with it, if it has a kernel then.
-        found = _handed(code, hoist(simple, first, whole=True), want, ragged, told)
-        if _leaves_nests(found) and (whole := verified(with_edges(simple, first))) is not simple:
-            plan = schedule(whole, want, told)
-            found = _handed(code, hoist(whole, plan, whole=True), want, ragged, told)
-        if not _leaves_nests(found):
-            return found
+        edged = verified(with_edges(simple, first))
+        for one in (simple,) if edged is simple else (simple, edged):
+            plan = first if one is simple else schedule(one, want, told)
+            found = _handed(code, hoist(one, plan, whole=True), want, ragged, told)
+            if not any(_is_nested(loop) for loop, _ in found.refused):
+                return found
     return _handed(code, hoist(simple, first), want, ragged, told)
 
 
@@ -106,10 +106,6 @@ def emitted_without_kernels(code: Code, want: Sequence[str]) -> Source:
 
 def _is_nested(loop: Loop) -> bool:
     return loop.kind == "scanned" and any(not isinstance(step, Run) for step in loop.steps)
-
-
-def _leaves_nests(found: Planned) -> bool:
-    return any(_is_nested(loop) for loop, _ in found.refused)
 
 
 def _handed(

@@ -368,18 +368,21 @@ class Steps:
     def expected(self, store: Store, walk: Walked) -> tuple[Bounds, ...]:
         """The ranges of the other axes at the loop's variable, as the statements in it say."""
         inside = [s for s in walk.loop.statements() if s.target == store.target]
-        if len(inside) > 1 or store.definitions:
-            # A step has what is defined outside too: M[0,j] = … is beyond a range without elements.
-            axis = store.axes.index(walk.axis)
-            every = [d.array.bounds for d in store.definitions]
-            others = [tuple(b for n, b in enumerate(own) if n != axis) for own in every]
-            return hull(self.torch, [tuple(self.tensors.formula(store, walk)), *others])
         loops = [*self.writing.loops, walk.loop]
-        fixed = {f.index: f.place for f in fixings(inside[0], loops) if f.index}
-        env = Environment(fixed=fixed)
-        env = env.bind(i for i in inside[0].indices if i.name not in fixed)
-        places = [env.place(inside[0].left[a]) for a in store.axes if a != walk.axis]
-        return tuple(bounds_of(place, env) for place in places if not isinstance(place, Gather))
+        boxes = []
+        for statement in inside:
+            fixed = {f.index: f.place for f in fixings(statement, loops) if f.index}
+            env = Environment(fixed=fixed)
+            env = env.bind(i for i in statement.indices if i.name not in fixed)
+            places = [env.place(statement.left[a]) for a in store.axes if a != walk.axis]
+            boxes.append(tuple(bounds_of(p, env) for p in places if not isinstance(p, Gather)))
+        if len(inside) == 1 and not store.definitions:
+            return boxes[0]
+        # A step has what is defined outside too: M[0,j] = … is beyond a range without elements.
+        axis = store.axes.index(walk.axis)
+        every = [d.array.bounds for d in store.definitions]
+        others = [tuple(b for n, b in enumerate(own) if n != axis) for own in every]
+        return hull(self.torch, [tuple(self.tensors.formula(store, walk)), *others, *boxes])
 
     def walked(self, loop: Loop) -> list[Store]:
         """The tensors that the loop walks along, with a first step to come."""

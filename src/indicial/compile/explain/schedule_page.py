@@ -126,7 +126,8 @@ class _Writer:
         fixed = {found[0] for found in walked if found is not None}
         free = tuple(i for i in statement.indices if i.name not in fixed)
         text = f"parallel {', '.join(letters(free))}" if free else "one number"
-        left = statement.target not in self.code.tensors and self.loops
+        inside = any(loop.kind == "scanned" and statement.target in loop.axes for loop in around)
+        left = statement.target not in self.code.tensors and self.loops and not inside
         return f"{text}: taken out of the loop below" if left else text
 
     def loop(self, loop: Loop, around: tuple[Loop, ...]) -> Iterator[str]:

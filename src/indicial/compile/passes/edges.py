@@ -7,6 +7,8 @@
                            c[i,j] + min(D^{all}[i-1,j], …) if i ≥ 0 and j ≥ 0, 0 otherwise }
     D[i,j] = D^{all}[i,j]
 
+    s[t,0,j] = s[t-1,L,j];  s[t,ℓ,j] = … for ℓ ≥ 1      →      s[t,ℓ,j] = …, ℓ from 1 on
+
 A kernel that walks both indices has a place for what begins at the first step of the outer one, not for what
 begins at the first step of the inner one at every step.
 """
@@ -21,14 +23,46 @@ from indicial.compile.passes.forms import is_pointwise
 from indicial.compile.passes.new_tensors import derived_name, over
 from indicial.compile.schedule.schedule import Loop, Plan
 from indicial.program import ir
-from indicial.program.cost.conditions import joined
+from indicial.program.cost.conditions import conjuncts, inequality, joined
 from indicial.program.moving import Unmovable, moved
 from indicial.program.rewrite import with_reads
-from indicial.program.sizes import Size
+from indicial.program.sizes import Size, nonnegative
+
+
+def _with_ranges(code: ir.Code) -> ir.Code:
+    """The program with ranges in the place of conditions that are nothing else."""
+    statements = tuple(map(_in_range, code.statements))
+    changed = any(new is not old for new, old in zip(statements, code.statements, strict=True))
+    return replace(code, statements=statements) if changed else code
+
+
+def _in_range(statement: ir.Statement) -> ir.Statement:
+    rest, scope = [], dict(statement.scope)
+    for part in conjuncts(statement.guard):
+        form = inequality(part)  # at most 0
+        shift = None if form is None or len(form.terms) != 1 else form.terms[0]
+        if form is None or shift is None or shift[0] not in scope or abs(shift[1]) != 1:
+            rest.append(part)
+            continue
+        index = scope[shift[0]]
+        low = form.offset if shift[1] < 0 else index.lower
+        high = -form.offset if shift[1] > 0 else index.upper
+        inside = (low - index.lower, index.upper - high, high - low + 1)
+        if all(map(nonnegative, inside)):
+            scope[index.name] = ir.Index(index.name, low, high - low + 1)
+        else:
+            rest.append(part)
+    if len(rest) == len(conjuncts(statement.guard)):
+        return statement
+    return replace(statement, indices=tuple(scope.values()), guard=joined(rest))
 
 
 def with_edges(code: ir.Code, plan: Plan) -> ir.Code:
-    """The program with such an equation for each tensor of loops inside loops that has several."""
+    """The program with such an equation for each tensor of loops inside loops that has several.
+
+    With sums in them they stay several, of a tensor that has its edges in its range.
+    """
+    code = _with_ranges(code)
     inner = [s for loop in plan.loops() for s in loop.steps if isinstance(s, Loop)]
     for name in dict.fromkeys(name for loop in inner for name in loop.axes):
         statements = code.of(name)
@@ -41,7 +75,7 @@ def _whole(code: ir.Code, name: str, statements: Sequence[ir.Statement]) -> ir.C
     """The program with the table and its edges as one tensor; as it was where that cannot be said."""
     old = code.tensors[name]
     ranges = [_range([_ends(s, axis) for s in statements]) for axis in range(len(old.axes))]
-    if None in ranges or not all(is_pointwise(s.body) for s in statements):
+    if None in ranges:
         return code
     whole = derived_name(code.tensors, name, "all")
     axes = tuple(
@@ -49,19 +83,19 @@ def _whole(code: ir.Code, name: str, statements: Sequence[ir.Statement]) -> ir.C
         for axis, (low, high) in zip(old.axes, filter(None, ranges), strict=True)
     )
     indices, places = over(axes)
-    try:
-        scope = {index.name: index for index in indices}
-        cases = [case(s, places, scope) for s in statements]
-    except Unmovable:
-        return code
-    branches = tuple((test, says) for test, says in cases if test is not None)
-    rest = (says for test, says in cases if test is None)
-    body = ir.Select(branches, next(rest, ir.Constant(0.0)))
+    made = [replace(s, target=whole) for s in statements]
+    if all(is_pointwise(s.body) for s in statements):
+        try:
+            scope = {index.name: index for index in indices}
+            cases = [case(s, places, scope) for s in statements]
+        except Unmovable:
+            return code
+        branches = tuple((test, says) for test, says in cases if test is not None)
+        rest = (says for test, says in cases if test is None)
+        body = ir.Select(branches, next(rest, ir.Constant(0.0)))
+        made = [ir.Statement(whole, places, indices, body, span=statements[-1].span)]
     own, here = over(old.axes)
-    made = [
-        ir.Statement(whole, places, indices, body, span=statements[-1].span),
-        ir.Statement(name, here, own, ir.Read(name, here), span=statements[-1].span),
-    ]
+    made.append(ir.Statement(name, here, own, ir.Read(name, here), span=statements[-1].span))
     kept = [s for s in code.statements if s.target != name]
 
     def change(read: ir.Read) -> ir.Read:
