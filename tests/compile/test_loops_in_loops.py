@@ -174,6 +174,9 @@ STACKS = {
     "h[ℓ+1,t,j] = tanh(W[ℓ,j,I] h[ℓ,t-1,I] + U[ℓ,j,I] h[ℓ+1,t-1,I])",
     "two starts of each layer": "h[ℓ+1,-1,j] = a[ℓ,j]\nh[ℓ+1,-2,j] = b[ℓ,j]\n"
     "h[ℓ+1,t,j] = tanh(W[ℓ,j,I] h[ℓ,t,I] + U[ℓ,j,I] h[ℓ+1,t-1,I] + h[ℓ+1,t-2,j])",
+    "a start, and both ways": "h[ℓ+1,-1,j] = a[ℓ,j]\n"
+    "h[ℓ+1,t,j] = tanh(W[ℓ,j,I] g[ℓ,t,I] + U[ℓ,j,I] h[ℓ+1,t-1,I])\n"
+    "g[ℓ,t,j] = tanh(V[ℓ,j,I] g[ℓ,t+1,I] + h[ℓ,t,j])",
     "a layer more": "g[ℓ,t,j] = σ(U[ℓ,j,I] h[ℓ+1,t-1,I] + h[ℓ,t,j])\n"
     "h[ℓ+1,t,j] = tanh(g[ℓ,t,j] h[ℓ+1,t-1,j] + h[ℓ,t,j])",
     "a layer fewer": "g[ℓ+1,t,j] = σ(U[ℓ,j,I] h[ℓ+1,t-1,I] + h[ℓ,t,j]) for ℓ < L-1\n"

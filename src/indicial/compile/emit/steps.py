@@ -120,8 +120,11 @@ class Conditions:
         self.writing.stand(test.outer)
         self.sizes.variables.update(test.variables)
         for store, walk in test.made:
+            if not walk.entries:
+                self.unless_made(test, store)
+                continue
             key = walk.key(store.target)
-            if test.whole and walk.entries:  # what reads the steps finds them all the same
+            if test.whole:  # what reads the steps finds them all the same
                 zeros = self.zeros(store.definitions[0].array)
                 none = Assign(walk.entries, zeros, self.sizes.node(key), store.target)
                 test.outer.items.insert(test.outer.items.index(test.inner), none)
@@ -130,6 +133,18 @@ class Conditions:
                 for d in store.definitions
             ]
             store.merged = None
+
+    def unless_made(self, test: OpenIf, store: Store) -> None:
+        """A step that is read while it is the current one: zeros, unless the block is entered."""
+        (definition,) = store.definitions
+        name, zeros = self.writing.identifiers[store.target], self.zeros(definition.array)
+        for n, item in enumerate(test.inner.items):
+            if isinstance(item, Assign) and item.target == name:
+                test.inner.items[n] = Line(f"{name} = ", item.node)
+        test.outer.items.insert(test.outer.items.index(test.inner), Line(f"{name} = ", zeros))
+        node = self.graph.name(name, zeros.shape, zeros.kind, test.outer.scope)
+        array = Array(node, definition.array.bounds)
+        store.definitions, store.merged = [Definition(definition.order, array)], None
 
     def maybe(self, walk: Walked, key: Size, array: Array) -> Node:
         """An entry that need not be there."""
