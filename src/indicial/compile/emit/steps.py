@@ -9,13 +9,13 @@ for l in range(L + 1):              Conditions
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from indicial.compile.emit.nodes import ALL, NUMBER, Node, Scope
 from indicial.compile.emit.numbers import Variable, loose_names, number
 from indicial.compile.emit.operations import IndexItem
-from indicial.compile.emit.printing import Assign, Block, Line
+from indicial.compile.emit.printing import Assign, Block, Line, all_roots, below
 from indicial.compile.emit.reads import Array, Bounds, bounds_of, read
 from indicial.compile.emit.storage import (
     Definition,
@@ -57,6 +57,8 @@ class Conditions:
         self.graph = writing.graph
         self.sizes = writing.sizes
         self.test: OpenIf | None = None
+        self.behind: list[tuple[OpenIf, Node, Node]] = []
+        """Steps without a dict, as they are read behind the block that makes them, and zeros."""
 
     def tests(self, fixed: Sequence[Fixed]) -> list[Node]:
         """When a statement runs: nothing to ask, if it runs at all values."""
@@ -135,16 +137,24 @@ class Conditions:
             store.merged = None
 
     def unless_made(self, test: OpenIf, store: Store) -> None:
-        """A step that is read while it is the current one: zeros, unless the block is entered."""
+        """A step that is read while it is the current one, and perhaps behind the block."""
         (definition,) = store.definitions
-        name, zeros = self.writing.identifiers[store.target], self.zeros(definition.array)
-        for n, item in enumerate(test.inner.items):
-            if isinstance(item, Assign) and item.target == name:
-                test.inner.items[n] = Line(f"{name} = ", item.node)
-        test.outer.items.insert(test.outer.items.index(test.inner), Line(f"{name} = ", zeros))
-        node = self.graph.name(name, zeros.shape, zeros.kind, test.outer.scope)
-        array = Array(node, definition.array.bounds)
-        store.definitions, store.merged = [Definition(definition.order, array)], None
+        array, name = definition.array, self.writing.identifiers[store.target]
+        node = self.graph.name(name, array.node.shape, array.node.kind, test.outer.scope)
+        self.behind.append((test, node, self.zeros(array)))
+        store.definitions = [replace(definition, array=Array(node, array.bounds))]
+        store.merged = None
+
+    def settle(self, block: Block) -> None:
+        """What is read behind the block that makes it is zeros, unless the block is entered."""
+        live = below(all_roots(block))
+        for test, node, zeros in self.behind:
+            if node in live:
+                items, start = test.inner.items, f"{node.operation} = "
+                for n, item in enumerate(items):
+                    if isinstance(item, Assign) and item.target == node.operation:
+                        items[n] = Line(start, item.node)
+                test.outer.items.insert(test.outer.items.index(test.inner), Line(start, zeros))
 
     def maybe(self, walk: Walked, key: Size, array: Array) -> Node:
         """An entry that need not be there."""
