@@ -37,6 +37,14 @@ NESTS = {
     + "G[t,ℓ+1,j] = σ(R^G[ℓ,j,I] s[t,ℓ,I] + 1[ℓ = 0] W^G[j,K] x[t,K] - B^G[ℓ,j])\n"
     + "s[t,ℓ+1,j] = G[t,ℓ+1,j] H[t,ℓ+1,j] + (1 - G[t,ℓ+1,j]) s[t,ℓ,j]\n"
     + "h[t,j] = s[t,L,j]",
+    "layers from 1 on": STEP
+    + "s[t,0,j] = s[t-1,L,j]\n"
+    + "s[t,ℓ,j] = tanh(R[ℓ,j,I] s[t,ℓ-1,I] + [ℓ = 1] W[j,K] x[t,K]) for ℓ ≥ 1\n"
+    + "h[t,j] = s[t,L,j]",
+    "layers from 1 on, and before": "input x[t,j]\n"
+    + "s[t,0,j] = s[t-1,L,j] + x[t,j]\n"
+    + "s[t,ℓ,j] = tanh(R[ℓ,j,I] s[t,ℓ-1,I] + s[t-1,ℓ,j])\n"
+    + "h[t,j] = s[t,L,j]",
     "what follows the inner loop": STEP
     + "s[t,0,j] = tanh(U[j,I] h[t-1,I] + W[j,K] x[t,K])\n"
     + "s[t,ℓ+1,j] = tanh(R[j,I] s[t,ℓ,I] + B[ℓ,j])\n"
@@ -117,18 +125,58 @@ WARPED = {
     "D[i,j] = c[i,j] + min(D[i-1,j], D[i,j-1], D[i-1,j-1]) for i > 0 and j > 0\nd = D[I-1,J-1]",
     "cases": "D[i,j] = c[i,j] + cases { 0 if i = 0 and j = 0, D[i,j-1] if i = 0, D[i-1,j] if j = 0, "
     "min(D[i-1,j], D[i,j-1], D[i-1,j-1]) otherwise }\nd = D[I-1,J-1]",
+    "guarded edges": "D[0,0] = c[0,0]\nD[i,0] = 9 i + c[i,0] for i > 0\nD[0,j] = D[0,j-1] + 1 for j > 0\n"
+    "D[i,j] = c[i,j] + min(D[i-1,j], D[i,j-1], D[i-1,j-1]) for i > 0 and j > 0\nd = D[I-1,J-1]",
+    "numbers along both": "D[0,j] = j + c[0,j]\nD[i,0] = i + c[i,0]\n"
+    "D[i,j] = min(D[i-1,j] + 1, D[i,j-1] + 1, D[i-1,j-1] + c[i,j])\nd = D[I-1,J-1]",
 }
 
 
+@pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
 @pytest.mark.parametrize("text", WARPED.values(), ids=WARPED)
 def test_warping_however_it_begins(text: str) -> None:
-    """With one kernel for both loops, with one for the inner loop, or with none."""
+    """With one kernel for both loops, and one for their gradient."""
     ways = Ways(indicial.load(f"input c[i,j]\n{text}").code, ["d"])
+    assert not ways.ready.refused
+    (made,) = recurrences(ways.ready.plan)
+    made.backward(made.differentiable)
     for rows, columns in ((4, 3), (1, 3), (3, 1)):
         ways.agree({"I": rows, "J": columns}, members=3)
 
 
+@pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
+def test_a_table_that_is_wanted_with_its_edges_has_its_own_range() -> None:
+    code = indicial.load("input c[i,j]\n" + WARPED["begun along both"]).code
+    ways = Ways(code, ["D", "d"])
+    assert not ways.ready.refused
+    ways.agree({"I": 3, "J": 4}, members=2)
+
+
+@pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
+@pytest.mark.parametrize(
+    "text",
+    [
+        GRID + "h[m,-1,j] = s[j]\nh[-1,n,j] = s[j]\n"
+        "h[m,n,j] = tanh(W[j,K] x[m,n,K] + U[j,I] h[m-1,n,I] + V[j,I] h[m,n-1,I])",
+        GRID + "h[m,2,k] = x[m,2,k]\nh[m,n,k] = tanh(x[m,n,k] + h[m-1,n,k] + h[m,n-1,k])",
+    ],
+    ids=["with products", "an edge in the middle"],
+)
+def test_where_the_edges_stay_equations_of_their_own(text: str) -> None:
+    code = indicial.load(text).code
+    Ways(code, ["h"]).agree({name: SIZES[name] for name in code.sizes}, members=2)
+
+
 STACKS = {
+    "a start of each layer": "h[ℓ+1,-1,j] = a[ℓ,j]\n"
+    "h[ℓ+1,t,j] = tanh(W[ℓ,j,I] h[ℓ,t,I] + U[ℓ,j,I] h[ℓ+1,t-1,I])",
+    "a start of each layer, and the step before": "h[ℓ+1,-1,j] = a[ℓ,j]\n"
+    "h[ℓ+1,t,j] = tanh(W[ℓ,j,I] h[ℓ,t-1,I] + U[ℓ,j,I] h[ℓ+1,t-1,I])",
+    "two starts of each layer": "h[ℓ+1,-1,j] = a[ℓ,j]\nh[ℓ+1,-2,j] = b[ℓ,j]\n"
+    "h[ℓ+1,t,j] = tanh(W[ℓ,j,I] h[ℓ,t,I] + U[ℓ,j,I] h[ℓ+1,t-1,I] + h[ℓ+1,t-2,j])",
+    "a start, and both ways": "h[ℓ+1,-1,j] = a[ℓ,j]\n"
+    "h[ℓ+1,t,j] = tanh(W[ℓ,j,I] g[ℓ,t,I] + U[ℓ,j,I] h[ℓ+1,t-1,I])\n"
+    "g[ℓ,t,j] = tanh(V[ℓ,j,I] g[ℓ,t+1,I] + h[ℓ,t,j])",
     "a layer more": "g[ℓ,t,j] = σ(U[ℓ,j,I] h[ℓ+1,t-1,I] + h[ℓ,t,j])\n"
     "h[ℓ+1,t,j] = tanh(g[ℓ,t,j] h[ℓ+1,t-1,j] + h[ℓ,t,j])",
     "a layer fewer": "g[ℓ+1,t,j] = σ(U[ℓ,j,I] h[ℓ+1,t-1,I] + h[ℓ,t,j]) for ℓ < L-1\n"

@@ -14,7 +14,14 @@ from test_kernels_lengths import Ragged
 import indicial
 from indicial.compile.native import toolchain
 from indicial.compile.native.routine import Tiled
+from indicial.compile.native.tile import faded, written_out
+from indicial.compile.native.tiles import tiling
+from indicial.compile.pipeline import planned
+from indicial.compile.schedule.schedule import schedule
+from indicial.program.meaning.interpret import interpret
+from indicial.program.meaning.sample import sample
 from indicial.program.program import Program
+from indicial.program.verify import verify
 
 pytestmark = pytest.mark.skipif(not toolchain.available(), reason="no C compiler")
 
@@ -91,6 +98,16 @@ TEXTS = {
         S[t,n,i,j] = σ(b[n]) S[t-1,n,i,j] + k[t,i] W[n,i] v[t,j]
         h[t,n,j] = q[t,I] S[t,n,I,j]
     """,
+    "all in one equation": """
+        S[t,i,j] = σ(G[i,L] k[t,L]) S[t-1,i,j] + (A[i,L] k[t,L]) (C[j,M] v[t,M])
+        h[t,j] = (D[I,N] q[t,N]) S[t,I,j]
+    """,
+    "a sum that grows": """
+        z[t,i] = a[t] k[t,i] + q[t,i]
+        y[t,j] = v[t,j] z[t,0]
+        S[t,i,j] = Σ_{s ≤ t} z[s,i] y[s,j]
+        h[t,j] = z[t,I] S[t,I,j]
+    """,
     "heads that come together": """
         S[t,n,i,j] = σ(b[n]) S[t-1,n,i,j] + k[t,i] W[n,i] v[t,j]
         h[t,j] = q[t,I] S[t,N,I,j] b[N]
@@ -120,6 +137,36 @@ def test_tiles_agree(text: str) -> None:
     sizes = {**dict.fromkeys(ways.code.sizes, 2), "T": 7, "I": 3, "J": 5}
     ways.agree(sizes, members=2)
     ways.agree({**sizes, "T": 1}, members=1)
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_what_a_tile_computes_by_says_the_same(text: str) -> None:
+    """The equations that `explain --schedule` shows, interpreted beside those that they come from."""
+    shown = 0
+    for recurrence in recurrences(ways_of(text).ready.plan):
+        for part in recurrence.forward.parts:
+            if not isinstance(part, Tiled):
+                continue
+            code, want, number = part.packed.value
+            tile = faded(tiling(code, schedule(code, want), want).tiles[number])
+            derived = written_out(code, tile)
+            verify(derived)
+            shown += len(tile.fadings)
+            sizes = {**dict.fromkeys(code.sizes, 2), "T": 6, "I": 3, "J": 4}
+            drawn = sample(code, {name: sizes[name] for name in code.sizes}, 0)
+            one, two = (
+                interpret(each, drawn.inputs, drawn.parameters, want=tile.outputs)
+                for each in (code, derived)
+            )
+            for name in tile.outputs:
+                np.testing.assert_allclose(two[name], one[name], rtol=1e-9, atol=1e-12)
+    assert shown == text.startswith("S[t,i,j] = 0.9") or "0.9" not in text
+
+
+def test_a_sum_that_grows_and_is_wanted_is_no_state() -> None:
+    made = program(TEXTS["a sum that grows"])
+    assert not list(planned(made.compilable, ["S", "h"]).plan.calls())
+    assert list(planned(made.compilable, ["h"]).plan.calls())
 
 
 def test_a_constant_with_indices_is_left_to_the_loop() -> None:

@@ -2,6 +2,7 @@
 
 through         logarithms of names are taken in the equations of those names
 simplified      dropout that nobody draws is 1
+stepwise        sums of matrices that grow are states
 hoist           what does not read the state leaves the loops over time
 schedule        loops only where the equations force them
 with_choices    sums of which few terms are chosen are statements of their own
@@ -24,8 +25,9 @@ from indicial.compile.emit.doubling import with_doubling
 from indicial.compile.emit.source import Source, emit
 from indicial.compile.native import toolchain
 from indicial.compile.passes.choices import Choice, with_choices
+from indicial.compile.passes.edges import with_edges
 from indicial.compile.passes.hoist import hoist
-from indicial.compile.passes.simplify import simplified
+from indicial.compile.passes.simplify import simplified, stepwise
 from indicial.compile.schedule.fuse import fused
 from indicial.compile.schedule.schedule import Loop, Plan, Run, schedule
 from indicial.program.ir import Code
@@ -58,12 +60,29 @@ def planned(
     `told` are the sizes of data, where the inputs have others besides.
     """
     simple = verified(simplified(verified(through(code)), draws))
+    if (walked := stepwise(simple, want)) is not simple and not _no_kernels(code):
+        found = _scheduled(code, verified(walked), want, ragged, told)
+        if not found.refused:
+            return found
+    return _scheduled(code, simple, want, ragged, told)
+
+
+def _scheduled(
+    code: Code,
+    simple: Code,
+    want: Sequence[str],
+    ragged: Collection[str],
+    told: Collection[str] | None,
+) -> Planned:
     first = schedule(simple, want, told)
     if any(map(_is_nested, first.loops())) and not _no_kernels(code):
         # Loops inside a loop over time go with it, if it has a kernel then.
-        found = _handed(code, hoist(simple, first, whole=True), want, ragged, told)
-        if not any(_is_nested(loop) for loop, _ in found.refused):
-            return found
+        edged = verified(with_edges(simple, first))
+        for one in (simple,) if edged is simple else (simple, edged):
+            plan = first if one is simple else schedule(one, want, told)
+            found = _handed(code, hoist(one, plan, whole=True), want, ragged, told)
+            if not any(_is_nested(loop) for loop, _ in found.refused):
+                return found
     return _handed(code, hoist(simple, first), want, ragged, told)
 
 

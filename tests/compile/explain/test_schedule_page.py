@@ -37,6 +37,20 @@ h[t,j] = G[t,j] h[t-1,j] + (1-G[t,j]) U[j,K] x[t,K]
 """
 
 
+DECAY = """
+input x[t,k]
+g[t,i] = σ(G[i,K] x[t,K])
+S[t,i,j] = g[t,i] S[t-1,i,j] + (W[i,K] x[t,K]) (V[j,K] x[t,K])
+h[t,j] = (Q[I,K] x[t,K]) S[t,I,j]
+"""
+EXPERTS = """
+input x[t,k]
+g[t,e] = C[e,K] x[t,K]
+p[t,e] = softmax_{top_k(g[t,e], 2) = 1} g[t,e]
+h[t,j] = p[t,E] W[E,j,K] x[t,K]
+"""
+
+
 @pytest.fixture
 def without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INDICIAL_NATIVE", "0")
@@ -63,6 +77,15 @@ def test_a_loop_that_no_kernel_runs(golden: Golden) -> None:
 @kernels
 def test_a_linear_recurrence(golden: Golden) -> None:
     golden("schedule_linear.txt", schedule_page(Program.of_text(LINEAR.strip())))
+
+
+@kernels
+def test_a_state_that_fades(golden: Golden) -> None:
+    golden("schedule_decay.txt", schedule_page(Program.of_text(DECAY.strip())))
+
+
+def test_what_is_largest_is_said_as_it_was_written() -> None:
+    assert "[top_k(g[t,e], 2) = 1]" in schedule_page(Program.of_text(EXPERTS.strip()))
 
 
 @pytest.mark.usefixtures("without_kernels")

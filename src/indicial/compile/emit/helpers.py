@@ -140,6 +140,22 @@ def largest(x: Tensor, dims: list[int]) -> Tensor:
     return x.amax(dims)
 
 
+def running_max(x: Tensor, dim: int) -> Tensor:
+    """The maximum of each element and all before it; those that tie have equal shares of a slope."""
+    if not x.requires_grad or not x.shape[dim]:
+        return x.cummax(dim).values if x.shape[dim] else x
+    x = x.movedim(dim, -1)
+    most = x.detach().cummax(-1).values
+    grown = F.pad(most[..., 1:] != most[..., :-1], (1, 0), value=True)
+    places = torch.arange(x.shape[-1], device=x.device)
+    since = torch.where(grown, places, 0).cummax(-1).values  # this maximum has been one
+    ties = (x.detach() == most) & x.isfinite()
+    sums = torch.where(ties, x, 0).cumsum(-1), ties.cumsum(-1)
+    total, count = (s - F.pad(s, (1, -1)).take_along_dim(since, -1) for s in sums)
+    slope = (total - total.detach()) / count.clamp(min=1)
+    return (most + slope).movedim(-1, dim)
+
+
 def largest_place(x: Tensor, mask: Tensor, dim: int) -> Tensor:
     """Where x is largest among the places at which the mask holds; a nan is, as for `amax`."""
     most = torch.where(mask, x, -torch.inf).amax(dim, True)
@@ -181,7 +197,7 @@ HELPERS = {
     function.__name__: function
     for function in (
         embedding, linear_relu, relu_network, linears, log_likelihood, wrapped, slide, window, element,
-        take, masked_softmax, masked_log_softmax, log_sum_exp, largest, largest_place, rank, stack,
-        batched, settled,
+        take, masked_softmax, masked_log_softmax, log_sum_exp, largest, running_max, largest_place,
+        rank, stack, batched, settled,
     )
 }  # fmt: skip

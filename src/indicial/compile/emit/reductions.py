@@ -8,6 +8,11 @@ Conditions that are bounds: a shorter range in place of a mask.
 Σ_{t ≥ 1} x[t]                      x[:, 1:].sum(1)
 Σ_{s < t} h[s], at step t           stack(h, 0, t, …).sum(1): what exists, and no more
 Σ_{s ≤ t} k[t-s] x[s]               of k what is at 0 or more
+
+Sums and extremes that grow with t: one pass.
+
+Σ_{s < t} x[s]                      F.pad(x.cumsum(1), …)[:, :T]
+max_{s ≤ t} x[s]                    running_max(x, 1)
 """
 
 from __future__ import annotations
@@ -24,13 +29,13 @@ from indicial.compile.emit.convolution import convolved
 from indicial.compile.emit.elementwise import Elementwise
 from indicial.compile.emit.nodes import BOOL, FLOAT, INT, NUMBER, Listed, Node
 from indicial.compile.emit.numbers import SizeTexts
-from indicial.compile.emit.reads import Bounds, choose
+from indicial.compile.emit.reads import Array, Bounds, choose, read
 from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.values import Environment, Factor, Value, aligned, expanded
+from indicial.compile.passes.algebra import ranked_by
 from indicial.program import ir
 from indicial.program.cost.conditions import add, conjuncts, inequality, joined
-from indicial.program.moving import moved
-from indicial.program.rewrite import free_indices
+from indicial.program.rewrite import free_indices, size_indices
 
 _NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf, "lse": -math.inf}
 
@@ -100,6 +105,9 @@ class Reductions:
             value = self.rank(node, env) or self.convolution(node, env, gone)
             if value is not None:
                 return value
+        growing = self.growing(node, env)
+        if growing is not None:
+            return growing
         inner, mask = self.inside(node.indices, node.condition, env, gone, cut)
         names = [i.name for i in node.indices]
         if node.operator in ("sum", "mean"):
@@ -112,9 +120,52 @@ class Reductions:
 
     # ---- sums and means ----
 
+    def growing(self, node: ir.Reduce, env: Environment) -> Value | None:
+        """The sum or extreme of what stands before a place, or behind it, for all places in one pass."""
+        grows = _grows(node, env)
+        if grows is None:
+            return None
+        index, place, upwards, rest = grows
+        own = [i for i in node.indices if i.name != index.name]
+        inner, mask = self.inside([index], rest, env, cut=False)
+        (lower, extent), ends = inner.own[index.name].range, place.ends(env.own)
+        whole = [
+            ends[0] - lower,
+            lower + extent - 1 - ends[1],
+        ]  # how far off the ends all places are
+        if node.operator == "sum":
+            del whole[0 if upwards else 1]
+        if not all(map(self.torch.sizes.certain, whole)) or size_indices(extent):
+            return None
+        body = replace(node, indices=tuple(own), condition=None) if own else node.body
+        value = self.evaluate(body, inner)
+        if index.name not in value.dims or value.node.kind != FLOAT:
+            return None
+        if mask is not None:
+            neutral = self.torch.graph.literal(_NEUTRAL.get(node.operator, 0.0))
+            value = choose(self.torch, mask, value, neutral, inner)
+        value = Value(self._passed(node.operator, value, index.name, upwards), value.dims)
+        at = {index.name: place}
+        places = [at.get(d, ir.Affine.of(d)) for d in value.dims]
+        bounds = tuple(inner.ranges[d].range for d in value.dims)
+        found = read(self.torch, Array(value.node, bounds), places, env)
+        return found if node.operator == "sum" else self.elementwise.harmless(found, node, env, 0)
+
+    def _passed(self, operator: str, value: Value, name: str, upwards: bool) -> Node:
+        """Each element with all before it, or all behind it."""
+        torch, axis = self.torch, value.dims.index(name)
+        x = value.node if upwards else torch.flip(value.node, axis)
+        if operator == "sum":
+            x = torch.graph.make(".cumsum", x, axis, shape=x.shape, hint="sums")
+        else:
+            x = torch.graph.prefix("-", x) if operator == "min" else x
+            x = torch.helper("running_max", x, axis, shape=x.shape, kind=FLOAT, hint="largest")
+            x = torch.graph.prefix("-", x) if operator == "min" else x
+        return x if upwards else torch.flip(x, axis)
+
     def rank(self, node: ir.Reduce, env: Environment) -> Value | None:
         """Of `top_k`: how many are larger than each, without a tensor of all pairs."""
-        ranked = _ranked(node)
+        ranked = ranked_by(node)
         own = env.own.get(ranked[1]) if ranked is not None else None
         if ranked is None or own is None or self.elementwise.ragged.varies(own.extent, env):
             return None
@@ -338,23 +389,28 @@ class Reductions:
                 return False
 
 
-def _ranked(node: ir.Reduce) -> tuple[ir.Expression, str] | None:
-    """The x[e] and e of `Σ_{e'} [x[e'] > x[e] or (x[e'] = x[e] and e' < e)]`."""
-    match node.indices, node.condition, node.body:
-        case (
-            (other,),
-            None,
-            ir.Apply("max", (
-                ir.Apply(">", (above, x)),
-                ir.Apply("and", (
-                    ir.Apply("=", same), ir.Apply("<", (ir.IndexValue(before), ir.IndexValue(place)))
-                )),
-            )),
-        ):  # fmt: skip
-            own = ir.index_at(place)
-            if ir.index_at(before) != other.name or own is None or same != (above, x):
-                return None
-            return (x, own) if moved(x, {own: ir.Affine.of(other.name)}) == above else None
+def _grows(
+    node: ir.Reduce, env: Environment
+) -> tuple[ir.Index, ir.Affine, bool, ir.Expression | None] | None:
+    """Of `Σ_{s ≤ t+1} x[s]` the index s, the place t+1, that it is the last one, and other conditions."""
+    if node.operator not in ("sum", "max", "min"):
+        return None
+    parts = conjuncts(node.condition)
+    for part in parts:
+        if (form := inequality(part)) is None:  # at most 0
+            continue
+        for index in node.indices:
+            factors = dict(form.terms)
+            sign = factors.pop(index.name, 0)
+            rest = joined(p for p in parts if p is not part)
+            if abs(sign) != 1 or [*factors.values()] != [-sign]:
+                continue
+            (other,) = factors
+            place = ir.Affine(((other, 1),), form.offset * -sign)
+            free = free_indices(replace(node, condition=rest))
+            met = size_indices(index.extent) | size_indices(index.lower)
+            if other in env.ranges and other not in free | met and env.affine(place) == place:
+                return index, place, sign > 0, rest
     return None
 
 

@@ -74,6 +74,7 @@ class _Module:
         results = [emission.result(name) for name in want]
         printer = Printer(self.names, self.letters)
         block.items += [Line(), Return(tuple(want), tuple(results))]
+        emission.conditions.settle(block)
         block, found = biased(block, emission.torch, self.patterns)
         given = emission.tensors.given
         weights = [given[n] for n in given if self.code.tensors[n].role == "parameter"]

@@ -9,13 +9,13 @@ for l in range(L + 1):              Conditions
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from indicial.compile.emit.nodes import ALL, NUMBER, Node, Scope
 from indicial.compile.emit.numbers import Variable, loose_names, number
 from indicial.compile.emit.operations import IndexItem
-from indicial.compile.emit.printing import Assign, Block, Line
+from indicial.compile.emit.printing import Assign, Block, Line, all_roots, below
 from indicial.compile.emit.reads import Array, Bounds, bounds_of, read
 from indicial.compile.emit.storage import (
     Definition,
@@ -57,6 +57,8 @@ class Conditions:
         self.graph = writing.graph
         self.sizes = writing.sizes
         self.test: OpenIf | None = None
+        self.behind: list[tuple[OpenIf, Node, Node]] = []
+        """Steps without a dict, as they are read behind the block that makes them, and zeros."""
 
     def tests(self, fixed: Sequence[Fixed]) -> list[Node]:
         """When a statement runs: nothing to ask, if it runs at all values."""
@@ -120,8 +122,11 @@ class Conditions:
         self.writing.stand(test.outer)
         self.sizes.variables.update(test.variables)
         for store, walk in test.made:
+            if not walk.entries:
+                self.unless_made(test, store)
+                continue
             key = walk.key(store.target)
-            if test.whole and walk.entries:  # what reads the steps finds them all the same
+            if test.whole:  # what reads the steps finds them all the same
                 zeros = self.zeros(store.definitions[0].array)
                 none = Assign(walk.entries, zeros, self.sizes.node(key), store.target)
                 test.outer.items.insert(test.outer.items.index(test.inner), none)
@@ -130,6 +135,26 @@ class Conditions:
                 for d in store.definitions
             ]
             store.merged = None
+
+    def unless_made(self, test: OpenIf, store: Store) -> None:
+        """A step that is read while it is the current one, and perhaps behind the block."""
+        (definition,) = store.definitions
+        array, name = definition.array, self.writing.identifiers[store.target]
+        node = self.graph.name(name, array.node.shape, array.node.kind, test.outer.scope)
+        self.behind.append((test, node, self.zeros(array)))
+        store.definitions = [replace(definition, array=Array(node, array.bounds))]
+        store.merged = None
+
+    def settle(self, block: Block) -> None:
+        """What is read behind the block that makes it is zeros, unless the block is entered."""
+        live = below(all_roots(block))
+        for test, node, zeros in self.behind:
+            if node in live:
+                items, start = test.inner.items, f"{node.operation} = "
+                for n, item in enumerate(items):
+                    if isinstance(item, Assign) and item.target == node.operation:
+                        items[n] = Line(start, item.node)
+                test.outer.items.insert(test.outer.items.index(test.inner), Line(start, zeros))
 
     def maybe(self, walk: Walked, key: Size, array: Array) -> Node:
         """An entry that need not be there."""
@@ -368,18 +393,21 @@ class Steps:
     def expected(self, store: Store, walk: Walked) -> tuple[Bounds, ...]:
         """The ranges of the other axes at the loop's variable, as the statements in it say."""
         inside = [s for s in walk.loop.statements() if s.target == store.target]
-        if len(inside) > 1 or store.definitions:
-            # A step has what is defined outside too: M[0,j] = … is beyond a range without elements.
-            axis = store.axes.index(walk.axis)
-            every = [d.array.bounds for d in store.definitions]
-            others = [tuple(b for n, b in enumerate(own) if n != axis) for own in every]
-            return hull(self.torch, [tuple(self.tensors.formula(store, walk)), *others])
         loops = [*self.writing.loops, walk.loop]
-        fixed = {f.index: f.place for f in fixings(inside[0], loops) if f.index}
-        env = Environment(fixed=fixed)
-        env = env.bind(i for i in inside[0].indices if i.name not in fixed)
-        places = [env.place(inside[0].left[a]) for a in store.axes if a != walk.axis]
-        return tuple(bounds_of(place, env) for place in places if not isinstance(place, Gather))
+        boxes = []
+        for statement in inside:
+            fixed = {f.index: f.place for f in fixings(statement, loops) if f.index}
+            env = Environment(fixed=fixed)
+            env = env.bind(i for i in statement.indices if i.name not in fixed)
+            places = [env.place(statement.left[a]) for a in store.axes if a != walk.axis]
+            boxes.append(tuple(bounds_of(p, env) for p in places if not isinstance(p, Gather)))
+        if len(inside) == 1 and not store.definitions:
+            return boxes[0]
+        # A step has what is defined outside too: M[0,j] = … is beyond a range without elements.
+        axis = store.axes.index(walk.axis)
+        every = [d.array.bounds for d in store.definitions]
+        others = [tuple(b for n, b in enumerate(own) if n != axis) for own in every]
+        return hull(self.torch, [tuple(self.tensors.formula(store, walk)), *others, *boxes])
 
     def walked(self, loop: Loop) -> list[Store]:
         """The tensors that the loop walks along, with a first step to come."""

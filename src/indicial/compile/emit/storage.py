@@ -24,7 +24,7 @@ from indicial.compile.emit.nodes import ALL, INT, Node, Scope, Slice
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.reads import Array, Bounds
 from indicial.compile.emit.values import Environment, Value, aligned
-from indicial.compile.schedule.schedule import Around, Loop, Plan
+from indicial.compile.schedule.schedule import Around, Call, Loop, Piece, Plan
 from indicial.program.ir import Affine, Code, Index, Read, Statement
 from indicial.program.rewrite import with_reads
 from indicial.program.sizes import Size
@@ -275,6 +275,17 @@ def at_this_step(statement: Statement, fixed: Sequence[Fixed]) -> Statement:
     return statement.rebuild(partial(with_reads, change=here))
 
 
+def _read_of(piece: Piece) -> Read:
+    """What a call is given, as a read at the steps of loops; a whole axis has an index of its own."""
+
+    def at(place: Affine | None) -> Affine:
+        if place is None:
+            return Affine.of("·")
+        return Affine((), sum((Size.of(n) * factor for n, factor in place.terms), place.offset))
+
+    return Read(piece.tensor, tuple(map(at, piece.places)))
+
+
 class Walks:
     """Which tensors are walked along, and how their steps are read."""
 
@@ -288,6 +299,10 @@ class Walks:
             for statement in step.statements()
         ]
         self.readings = [Reading(read, s, around) for s, around in run for read in s.reads()]
+        for step, around in plan.walk():
+            if isinstance(step, Call):  # what it is given may be read by no statement of its own
+                reader = next(step.statements())
+                self.readings += [Reading(_read_of(p), reader, around) for p in step.arguments]
         self.made = [
             (s.target, tuple(x for x in around if s.target in x.axes)) for s, around in run
         ]

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction as Ratio
 
-from indicial.compile.passes.algebra import ZERO, flat, signed
+from indicial.compile.passes.algebra import ZERO, flat, ranked_by, signed
 from indicial.compile.passes.new_tensors import index_name
 from indicial.notation import syntax
 from indicial.notation.syntax import Name, Number
@@ -86,6 +86,11 @@ class _Writer:
                 return self.affine(place, letters)
             case ir.Read():
                 return self.read(expression, letters)
+            case ir.Apply("<", (ir.Reduce() as better, most)) if (
+                by := ranked_by(better)
+            ) is not None:
+                ranked = self.write(by[0], letters), self.write(most, letters)
+                return syntax.Call(Name("top_k"), ranked)
             case ir.Apply(function, arguments):
                 return self.apply(function, arguments, letters)
             case ir.Reduce():

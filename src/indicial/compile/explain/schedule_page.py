@@ -60,7 +60,7 @@ from indicial.compile.native.stages import (
     every_stage,
     stages,
 )
-from indicial.compile.native.tile import faded
+from indicial.compile.native.tile import Tile, faded, written_out
 from indicial.compile.native.tiles import tiling
 from indicial.compile.passes.forms import Distribution, Reduction
 from indicial.compile.pipeline import Planned, planned
@@ -126,7 +126,8 @@ class _Writer:
         fixed = {found[0] for found in walked if found is not None}
         free = tuple(i for i in statement.indices if i.name not in fixed)
         text = f"parallel {', '.join(letters(free))}" if free else "one number"
-        left = statement.target not in self.code.tensors and self.loops
+        inside = any(loop.kind == "scanned" and statement.target in loop.axes for loop in around)
+        left = statement.target not in self.code.tensors and self.loops and not inside
         return f"{text}: taken out of the loop below" if left else text
 
     def loop(self, loop: Loop, around: tuple[Loop, ...]) -> Iterator[str]:
@@ -218,7 +219,11 @@ def _rows(recurrence: Recurrence, letter: str) -> Iterator[tuple[str, list[str]]
             if isinstance(part, Native):
                 yield "each step", list(_steps(part, letter))
             else:
-                yield "tiles", list(_tiles(part, recurrence))
+                code, want, number = part.packed.value
+                tile = faded(tiling(code, schedule(code, want), want).tiles[number])
+                yield "tiles", list(_tiles(code, tile, recurrence))
+                if tile.fadings:
+                    yield "derived", list(_derived(code, tile))
             label, at_once = "after", []
         else:
             at_once += _all_steps(part, recurrence)
@@ -236,10 +241,16 @@ def _goes_inside(part: Projection, recurrence: Recurrence) -> bool:
     return inside is not None and any(o.weight in inside.weights for o in part.outputs)
 
 
-def _tiles(part: Tiled, recurrence: Recurrence) -> Iterator[str]:
+def _derived(code: Code, tile: Tile) -> Iterator[str]:
+    """The equations by which states that fade are computed."""
+    known = {*code.statements}
+    for statement in written_out(code, tile).statements:
+        if statement not in known:
+            yield equation(statement)
+
+
+def _tiles(code: Code, tile: Tile, recurrence: Recurrence) -> Iterator[str]:
     """How a state that is a matrix goes through time."""
-    code, want, number = part.packed.value
-    tile = faded(tiling(code, schedule(code, want), want).tiles[number])
     (sweep,) = tile.sweeps
     states = [item for item in sweep.items if item.kind == "state"]
     letters = dict(

@@ -78,7 +78,7 @@ def as_tensor(
         return _converted(tensor, value, like)
     if value.device != like.device:
         text = f"{tensor.name} is on {value.device}, but the module is on {like.device}"
-        raise refusal("input-device", text, tensor)
+        raise refusal("input-device", text, tensor, f'give {tensor.name}.to("{like.device}")')
     if tensor.values is not None:
         if value.dtype is torch.int64:
             return value

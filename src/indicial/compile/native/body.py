@@ -21,12 +21,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from indicial.compile.passes.edges import case
 from indicial.compile.passes.forms import is_pointwise
 from indicial.compile.passes.scan import Unsupported
 from indicial.compile.schedule.schedule import Loop, Need, Run, needs
 from indicial.program import ir
-from indicial.program.cost.conditions import joined
-from indicial.program.moving import moved, specialised
+from indicial.program.moving import Unmovable, specialised
 from indicial.program.rewrite import indexed
 from indicial.program.sizes import Size
 
@@ -240,65 +240,40 @@ def _merged(statements: Sequence[ir.Statement]) -> list[ir.Statement]:
     result: list[ir.Statement] = []
     for statement in statements:
         same = [s for s in statements if s.target == statement.target]
-        ruled = [_within_range(s, same[-1]) for s in same]
-        if len(same) == 1 or all(s.guard is None for s in ruled):
+        beyond = [_beyond(s, same[-1]) for s in same]
+        special = (s.guard is not None or out is False for s, out in zip(same, beyond, strict=True))
+        if len(same) == 1 or not any(special):
             result.append(statement)
+        elif True in beyond:
+            raise Unsupported(f"{statement.target} has cases over different ranges")
         elif statement is same[0]:
-            result.append(_cases(ruled))
+            result.append(_cases(same))
     return result
 
 
-def _within_range(statement: ir.Statement, general: ir.Statement) -> ir.Statement:
-    """`s[t,0] = …` beside `s[t,k] = …`, which has an element there too: `s[t,k] = … for k = 0`."""
-    tests = [statement.guard] if statement.guard is not None else []
-    places: dict[str, ir.Affine] = {}
-    ranges = {i.name: i for i in (*statement.indices, *general.indices)}
-    alike = True
-    for own, other in zip(statement.left, general.left, strict=True):
-        if (
-            own == other
-            or isinstance(own, ir.Flat)
-            or isinstance(other, ir.Flat)
-            or not other.terms
-        ):
-            continue
-        index = ranges[other.terms[0][0]]
-        if own.terms:
-            narrow = ranges[own.terms[0][0]]
-            alike &= narrow.extent == index.extent
-            alike &= narrow.lower + own.offset == index.lower + other.offset
-            places[narrow.name] = ir.Affine(other.terms, other.offset - own.offset)
-            continue
-        if index.beyond(own.offset - other.offset):
-            return statement
-        tests.append(ir.Apply("=", (ir.IndexValue(other), ir.IndexValue(own))))
-    if len(tests) == (statement.guard is not None):
-        return statement
-    if not alike:
-        raise Unsupported(f"{statement.target} has cases over different ranges")
-    return replace(
-        statement,
-        left=general.left,
-        indices=general.indices,
-        body=moved(statement.body, places),
-        guard=joined(moved(test, places) for test in tests),
-    )
+def _beyond(statement: ir.Statement, general: ir.Statement) -> bool | None:
+    """Whether a number on the left is outside the range of the general equation, if there is one."""
+    found = [
+        general.scope[other.terms[0][0]].beyond(own.offset - other.offset)
+        for own, other in zip(statement.left, general.left, strict=True)
+        if isinstance(own, ir.Affine) and isinstance(other, ir.Affine)
+        if other.terms and not own.terms
+    ]
+    return any(found) if found else None
 
 
 def _cases(same: Sequence[ir.Statement]) -> ir.Statement:
-    first = same[0]
-    branches: list[tuple[ir.Expression, ir.Expression]] = []
-    otherwise: ir.Expression = ir.Constant(0.0)
-    for other in same:
-        if other.left != first.left or other.indices != first.indices:
-            raise Unsupported(f"{first.target} has cases over different ranges")
-        if not is_pointwise(other.body):
-            raise Unsupported(f"{first.target} has a sum in one of its cases")
-        if other.guard is None:
-            otherwise = other.body
-            break
-        branches.append((other.guard, other.body))
-    return replace(first, body=ir.Select(tuple(branches), otherwise), guard=None)
+    """`s[t,0] = …` beside `s[t,k] = …`, which has an element there too: `s[t,k] = …` with cases."""
+    general = same[-1]
+    try:
+        found = [case(s, general.left, general.scope, alike=True) for s in same]
+    except Unmovable:
+        raise Unsupported(f"{general.target} has cases over different ranges") from None
+    if not all(is_pointwise(s.body) for s in same):
+        raise Unsupported(f"{general.target} has a sum in one of its cases")
+    branches = tuple((test, says) for test, says in found if test is not None)
+    rest = (says for test, says in found if test is None)
+    return replace(general, body=ir.Select(branches, next(rest, ir.Constant(0.0))), guard=None)
 
 
 Starts = Mapping[str, Sequence[tuple[Size, str]]]

@@ -24,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from indicial.compile.passes.algebra import ONE, flat, numeral, plus, signed, times
+from indicial.compile.passes.new_tensors import derived_name
 from indicial.program import ir
 from indicial.program.moving import moved
 from indicial.program.rewrite import with_reads
@@ -238,6 +239,69 @@ def _meeting(tile: Tile, item: Item, fadings: dict[str, Fading]) -> Meeting | No
     terms += [_as_sum(tile, two, times(ir.Constant(-1.0), term)) for term in one.rest]
     known = tuple(term for term in terms if term is not None)
     return Meeting(item, one, two, times(*other), known) if len(known) == len(terms) else None
+
+
+def written_out(code: ir.Code, tile: Tile) -> ir.Code:
+    """The program in which what a forward tile computes is said by the equations that it computes it by."""
+    (sweep,) = tile.sweeps
+    wide = next(item for item in tile.items if item.kind == "state")
+    names = map(ir.index_at, code.of(wide.target)[-1].left)
+    index = {
+        role: ir.Index(name or role, *tile.ranges[role])
+        for role, name in zip(wide.left, names, strict=True)
+    }
+    here = {role: ir.Affine.of(own) for role, own in index.items()}
+    tensors, made = dict(code.tensors), list[ir.Statement]()
+    instead: dict[str, tuple[str, tuple[ir.Affine, ...]]] = {}
+    """What is called by another name, and the places of outer loops that it has besides."""
+
+    def said(body: ir.Expression) -> ir.Expression:
+        def change(read: ir.Read) -> ir.Expression:
+            name, more = instead.get(read.tensor, (read.tensor, ()))
+            known = replace(read, tensor=name, places=(*read.places[:1], *more, *read.places[1:]))
+            return ir.Apply("/", (ONE, known)) if read.tensor in inverses else known
+
+        return moved(with_reads(body, change), here)
+
+    def define(name: str, left: Sequence[str], body: ir.Expression) -> None:
+        own = tuple(index[role] for role in left)
+        tensors[name] = ir.Tensor(
+            name, tuple(ir.Axis(i.name, i.lower, i.extent) for i in own), "defined"
+        )
+        made.append(ir.Statement(name, tuple(map(ir.Affine.of, own)), own, body))
+
+    def begin(name: str, left: Sequence[str], body: ir.Expression) -> None:
+        own = tuple(index[role] for role in left if role != TIME)
+        time = index[TIME]
+        at = time.lower - 1 if sweep.direction > 0 else time.upper + 1
+        places = tuple(ir.Affine((), at) if role == TIME else here[role] for role in left)
+        made.append(ir.Statement(name, places, own, body))
+
+    inverses = {own.inverse for own in tile.fadings}
+    for own in tile.fadings:
+        decay, kept = (derived_name(tensors, own.state, mark) for mark in ("decay", "kept"))
+        met = {role for node in own.decay.walk() for role in places_of(node)}
+        outer = tuple(role for role in tile.outer if role in met)
+        more = tuple(map(ir.Affine.of, outer))
+        instead |= dict.fromkeys((own.scale, own.inverse), (decay, more))
+        instead[own.state] = kept, ()
+        left = (TIME, *outer, *([own.role] if own.role else ()))
+        define(decay, left, times(said(own.decay), said(own.at(own.scale, own.before, tile))))
+        begin(decay, left, ONE)
+        factors = said(own.at(own.scale, now(tile, own), tile)), said(now(tile, own))
+        define(own.state, tile.item(own.state).left, times(*factors))
+    for item in sweep.items:
+        summed = tuple(index[role] for role in tile.ranges if role not in item.left)
+        body = said(item.body)
+        if item.kind == "sum":
+            body = times(said(item.scale), ir.Reduce("sum", summed, None, body))
+        name, _ = instead.get(item.target, (item.target, False))
+        define(name, item.left, body)
+        if item.target in tile.starts:
+            begin(name, item.left, said(tile.starts[item.target]))
+    gone = {item.target for item in sweep.items}
+    kept_as_is = tuple(s for s in code.statements if s.target not in gone)
+    return replace(code, tensors=tensors, statements=(*kept_as_is, *made))
 
 
 def now(tile: Tile, own: Fading) -> ir.Read:

@@ -30,6 +30,7 @@ from itertools import combinations
 
 from indicial.program import ir
 from indicial.program.messages import IndicialError
+from indicial.program.moving import moved
 from indicial.program.rewrite import free_indices, is_constant
 from indicial.program.sizes import Size
 
@@ -459,3 +460,23 @@ _UNARY: dict[str, Callable[[ir.Expression, ir.Expression], ir.Expression]] = {
         ir.Constant(2 / math.sqrt(math.pi)), ir.Apply("exp", (negative(_square(u)),))
     ),
 }
+
+
+def ranked_by(node: ir.Reduce) -> tuple[ir.Expression, str] | None:
+    """The x[e] and e of `Σ_{e'} [x[e'] > x[e] or (x[e'] = x[e] and e' < e)]`."""
+    match node.indices, node.condition, node.body:
+        case (
+            (other,),
+            None,
+            ir.Apply("max", (
+                ir.Apply(">", (above, x)),
+                ir.Apply("and", (
+                    ir.Apply("=", same), ir.Apply("<", (ir.IndexValue(before), ir.IndexValue(place)))
+                )),
+            )),
+        ):  # fmt: skip
+            own = ir.index_at(place)
+            if ir.index_at(before) != other.name or own is None or same != (above, x):
+                return None
+            return (x, own) if moved(x, {own: ir.Affine.of(other.name)}) == above else None
+    return None

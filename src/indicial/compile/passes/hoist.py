@@ -101,6 +101,8 @@ class Hoisting:
         found = (loop.fixed(own) for loop in loops if own in loop.statements())
         self.inner = {index[0] for index in found if index is not None}
         """The index of the statement that a loop inside the last one walks."""
+        around = (loop.fixed(own) for loop in self.nest)
+        self.walked = {index[0] for index in around if index is not None}
 
     def outside_of(self, expression: ir.Expression, scope: Scope) -> ir.Expression:
         """The expression with every part that leaves the loop replaced by a read."""
@@ -132,10 +134,18 @@ class Hoisting:
         return _worth(expression) or any(map(self.foreign, expression.every(ir.Read)))
 
     def spreads(self, expression: ir.Expression) -> bool:
-        """Whether it is many times what costs something in it: `[ℓ = 0] Σ_K W[j,K] x[t,K]`."""
+        """Whether it is many times what costs something in it: `[ℓ = 0] Σ_K W[j,K] x[t,K]`.
+
+        So is a matrix of each step that vectors make, `(Σ_K W[i,K] x[t,K]) (Σ_K V[j,K] x[t,K])`.
+        """
+        free = free_indices(expression)
         costs = [node for node in expression.walk() if _worth(node)]
         least = min(costs, key=lambda node: sum(1 for _ in node.walk()), default=expression)
-        return bool(self.inner & free_indices(expression) - free_indices(least))
+        if self.inner & free - free_indices(least):
+            return True
+        own = free & self.statement.scope.keys() - self.walked
+        costly = [free_indices(node) for node in _outermost(expression)]
+        return len(own) > 1 and bool(costly) and not any(own <= names for names in costly)
 
     def factored(self, node: ir.Expression) -> ir.Expression:
         """`Σ_K [ℓ = 0] W[j,K] x[t,K]` with the factor outside that alone differs from round to round."""
@@ -200,10 +210,20 @@ class Hoisting:
 
 def _worth(expression: ir.Expression) -> bool:
     """Whether a part costs more than reading it again would: sums, softmaxes, word vectors."""
-    return any(
-        isinstance(node, (ir.Reduce, ir.Softmax)) or (isinstance(node, ir.Read) and node.looks_up)
-        for node in expression.walk()
-    )
+    return any(map(_costs, expression.walk()))
+
+
+def _costs(node: ir.Expression) -> bool:
+    return isinstance(node, ir.Reduce | ir.Softmax) or (isinstance(node, ir.Read) and node.looks_up)
+
+
+def _outermost(expression: ir.Expression) -> Iterator[ir.Expression]:
+    """The parts that cost something by themselves, but for those inside others."""
+    if _costs(expression):
+        yield expression
+    else:
+        for part in expression.children():
+            yield from _outermost(part)
 
 
 class NotUnrolled(Exception):

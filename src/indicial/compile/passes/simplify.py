@@ -32,6 +32,10 @@ What a state is multiplied with, as tensors: a function of fewer indices is comp
     S[t,i,j]     = S^{(1)}[t,i] S[t-1,i,j] + k[t,i] v[t,j]
 
 A function of all indices, `exp(-Δ[t,j] A[j,n])`, has a name then as well, by which its gradient knows it.
+
+A sum of matrices that grows is a state, which kernels keep for no step.
+
+    S[t,i,j] = Σ_{s ≤ t} k[s,i] v[s,j]      →      S[t,i,j] = S[t-1,i,j] + k[t,i] v[t,j]
 """
 
 from __future__ import annotations
@@ -46,8 +50,9 @@ from indicial.compile.passes.forms import Pointwise, form
 from indicial.compile.passes.new_tensors import Names, derived_name, indices_of, laid_out, shifts
 from indicial.compile.schedule.schedule import needs
 from indicial.program import ir
-from indicial.program.moving import definition
-from indicial.program.rewrite import rebuild, with_reads
+from indicial.program.cost.conditions import inequality
+from indicial.program.moving import definition, moved
+from indicial.program.rewrite import free_indices, rebuild, with_reads
 
 
 def simplified(code: ir.Code, draws: Collection[str] = ()) -> ir.Code:
@@ -185,6 +190,41 @@ def _taken_out(code: ir.Code, statement: ir.Statement, axis: int, place: ir.Affi
 
     tensors = {**code.tensors, name: ir.Tensor(name, axes, "defined", span=old.span)}
     return replace(code, tensors=tensors, statements=tuple(renamed(s) for s in code.statements))
+
+
+def stepwise(code: ir.Code, want: Collection[str]) -> ir.Code:
+    """The program with such sums as states, if nobody wants all of them."""
+    statements = [_as_state(code, s) or s if s.target not in want else s for s in code.statements]
+    changed = any(new is not old for new, old in zip(statements, code.statements, strict=True))
+    return replace(code, statements=tuple(statements)) if changed else code
+
+
+def _as_state(code: ir.Code, statement: ir.Statement) -> ir.Statement | None:
+    match statement:
+        case ir.Statement(
+            body=ir.Reduce(
+                "sum", (index,), ir.Expression() as condition, ir.Apply("*", factors) as product
+            ),
+            guard=None,
+        ) if len(code.of(statement.target)) == 1:
+            form = inequality(condition)  # at most 0
+        case _:
+            return None
+    scope = statement.scope
+    walks = [i for i in scope.values() if i.range == index.range and form is not None
+             and form == ir.Affine(tuple(sorted([(index.name, 1), (i.name, -1)])))]  # fmt: skip
+    own = free_indices(statement.body) - {i.name for i in walks}
+    wide = len(own) > 1 and not any(own <= free_indices(factor) for factor in factors)
+    plain = all(ir.index_at(place) is not None for place in statement.left)
+    if len(walks) != 1 or not wide or not plain or walks[0].name in free_indices(product):
+        return None
+    (walk,) = walks
+    before = tuple(
+        ir.Affine.of(walk, -1) if ir.index_at(place) == walk.name else place
+        for place in statement.left
+    )
+    added = moved(product, {index.name: ir.Affine.of(walk)})
+    return replace(statement, body=ir.Apply("+", (ir.Read(statement.target, before), added)))
 
 
 ARITHMETIC = ("+", "*", "neg")
