@@ -17,6 +17,10 @@ TEXTS = {
         h[t,k] = tanh(Σ_{n=1}^{2} W[n] h[t-n,k] + x[t,k])
     """,
     "a sum that counts": "h[t,k] = 0.5 h[t-1,k] + (Σ_s 0.5 x[t,k])",
+    "a sum that stops before the end": """
+        h[t,K-1] = x[t,0]
+        h[t,k] = tanh(0.5 h[t-1,k] + Σ_{i=0}^{K-2} σ(x[t,k] + h[t-1,i+1] + h[t-1,i-1]))
+    """,
     "one element of a start": "h[-1,k] = x[0,k]\nh[t,k] = tanh(W[k] h[t-1,K-1] + x[t,k])",
     "one element that there may not be": "h[-1,k] = a[k]\nh[t,k] = tanh(h[t-1,4] + x[t,k])",
     "a sum of parameters at one step": """
