@@ -123,6 +123,25 @@ def test_a_text_may_end_before_a_step_with_a_number(text: str) -> None:
         ways.agree({**sizes, "T": steps}, members=2)
 
 
+LEFT_TO_THE_LOOP = {
+    "a row with an equation for all but its last": """
+        range r = 0..J-2
+        M[t,0,r] = x[t,r]
+        M[t,k,j] = tanh(M[t-1,k,j] + x[t,j] + a[k])
+    """,
+    "a matrix in a row": "h[t,j] = tanh(W[(j,I)] h[t-1,I] + x[t,j])",
+}
+
+
+@pytest.mark.parametrize("text", LEFT_TO_THE_LOOP.values(), ids=LEFT_TO_THE_LOOP)
+def test_what_no_kernel_has(text: str) -> None:
+    lines = [line.strip() for line in text.strip().splitlines()]
+    found = Program.of_text("\n".join(["input x[t,j]", *lines]))
+    assert not found.errors, found.errors[0].render()
+    sizes = {n: {"T": 4, "K": 2}.get(n, 3) for n in found.code.sizes}
+    Ways(found.code).agree(sizes, members=2)
+
+
 def test_a_derivative_has_no_place_for_the_first_layer() -> None:
     """δ is there for layers 1..L, and the loop over them goes on to 0: nothing is written there."""
     layers = Program.of_text("""

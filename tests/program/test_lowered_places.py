@@ -100,6 +100,15 @@ def test_large_numbers_in_a_place() -> None:
     np.testing.assert_array_equal(found["z"], [0, 0])
 
 
+@pytest.mark.parametrize("body", ["Σ_k u[k]", "Σ_k a[k] u[k]", "max_k u[k]"])
+def test_an_index_of_a_function_is_as_long_as_its_argument(body: str) -> None:
+    program = load(f"input x[j]\ninput a[i]\nf(u[I]) = {body}\ny = f(x[J])")
+    assert not program.errors and "K" not in program.code.sizes
+    x, a = np.array([1.0, 4.0, 9.0]), np.array([3.0, 2.0, 0.5])
+    expected = {"Σ_k u[k]": x.sum(), "Σ_k a[k] u[k]": a @ x, "max_k u[k]": 9.0}[body]
+    np.testing.assert_allclose(program.interpret({"x": x, "a": a})["y"], expected)
+
+
 def test_one_condition_is_itself() -> None:
     one, other = ir.Constant(1.0), ir.Constant(0.0)
     assert conjoin([]) is None and conjoin([one]) is one

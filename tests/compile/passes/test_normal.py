@@ -42,6 +42,14 @@ def assert_kept(before: Code, sizes: tuple[int, ...] = (1, 2, 3)) -> Code:
     return after
 
 
+@pytest.mark.parametrize(
+    "body", ["1 + Σ_i x[i]", "exp(max_i x[i])", "Σ_i exp(x[i])", "max_i 2 x[i]"]
+)
+def test_what_is_not_in_normal_form(body: str) -> None:
+    (statement,) = load(f"input x[i]\ny = {body}").code.statements
+    assert form(statement) is None
+
+
 @pytest.mark.parametrize("model", names())
 def test_library(model: str) -> None:
     assert_kept(load(model).code)
