@@ -112,6 +112,13 @@ def test_draws_at_which_a_side_is_no_number_are_counted() -> None:
     assert verdict("input x\ny = x\nclaim y ≥ x", seed=5).undefined == 0
 
 
+@pytest.mark.parametrize("given", ["z[t] = 2 t", "constant z[t] = [1, 2]"])
+def test_nothing_is_differentiated_by_what_an_equation_or_a_number_says(given: str) -> None:
+    found = verdict(f"{given}\ny[t] = z[t]^2\nclaim ∂y[t]/∂z[t] = 2 z[t]")
+    assert found.status == UNTRIED
+    assert found.found.startswith("z is not an input, a parameter or a draw")
+
+
 def test_permutations_pass_through_attention() -> None:
     text = """
     input x[t,i]
