@@ -56,7 +56,13 @@ def test_a_recurrence(claim: str, status: str) -> None:
 
 
 def test_a_growth_says_what_was_found() -> None:
-    assert "is O(T), not ≥ O(T²)" in verdict(f"{RNN}claim work ≥ O(T^2)").found
+    found = verdict(f"{RNN}claim work ≥ O(T^2)")
+    assert "is O(T), not ≥ O(T²)" in found.found
+    assert found.broken is not None
+    assert (found.broken.left, found.broken.right) == ("O(T)", "O(T²)")
+    turned = verdict(f"{RNN}claim O(T^2) ≤ work")
+    assert turned.found == found.found and turned.broken is not None
+    assert (turned.broken.left, turned.broken.right) == ("O(T²)", "O(T)")
 
 
 def test_a_name_of_the_program_is_not_its_cost() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from indicial.claims.experiment import Sides
+from indicial import load
+from indicial.claims.experiment import Sides, part
 from indicial.claims.statistics import PLAIN, SURE, Estimate
 from indicial.claims.values import ROUNDING, Judged, _Tally, judge
 
@@ -133,3 +134,9 @@ def test_nothing_tried_is_nothing_told() -> None:
     assert not tally.tried
     assert tally.undefined == 1
     assert tally.missed == -np.inf
+
+
+def test_what_a_claim_needs_is_what_its_own_draws_are_of() -> None:
+    code = load("input x[n]\nm[k] = k\nz[k] ~ N(m[k], 1)\ny[n] = 2 x[n]\nw[k] = z[k] + 1").code
+    assert part(code, ["y"]).tensors.keys() == {"x", "y"}
+    assert part(code, ["w"]).tensors.keys() == {"m", "w", "z"}

@@ -140,3 +140,11 @@ def test_sections_do_not_go_round(sheet: Sheet) -> None:
     sheet.run("hotter", 1, HOTTER, after="softmax")
     with pytest.raises(IndicialError, match="which goes on with softmax"):
         sheet.run("softmax", 1, DRAWN, after="hotter")
+
+
+def test_a_line_left_open_is_told_and_the_other_lines_are_tried() -> None:
+    outcome = Sheet().run("problem", 1, "a = 2\nclaim work = ___\nclaim a = 2")
+    assert (outcome.gaps, outcome.messages) == ((3,), [])
+    assert said(outcome)[0].startswith("claim holds: a = 2")
+    slip = Sheet().run("problem", 1, "a = 2\nb = )")
+    assert (slip.gaps, [m.code for m in slip.messages]) == ((), ["bracket"])

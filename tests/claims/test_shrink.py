@@ -104,6 +104,23 @@ def test_what_is_uniform_between_other_ends_each_time_stays_as_it_is() -> None:
     assert all(n <= value <= n + 1 for n, value in enumerate(values))
 
 
+@pytest.mark.parametrize("claim", ["u ≤ 2.5 + z", "u ≥ 2.5 + z"])
+def test_what_decides_the_ends_of_a_draw_stays_as_it_is(claim: str) -> None:
+    """At x = 0 no u could be above 3, and a u of 0 could never be drawn."""
+    found = verdict(f"input x\nz = x^2\nu ~ uniform(2 + z, 3 + z)\nclaim {claim}").broken
+    assert found is not None
+    x, u = float(found.draw["x"]), float(found.draw["u"])
+    assert 2 + x**2 - 0.01 <= u <= 3 + x**2 + 0.01
+
+
+def test_a_variance_and_a_chance_stay_as_they_are_and_a_mean_may_change() -> None:
+    found = verdict("input m\ninput s\nz ~ N(m, s^2)\nclaim z ≤ m + 0.1 s").broken
+    assert found is not None
+    assert found.draw["m"] == "0" and found.draw["s"] != "0"
+    chance = verdict("input p\nb ~ bernoulli(p^2)\nclaim b ≤ p").broken
+    assert chance is not None and float(chance.draw["p"]) != 0
+
+
 @pytest.mark.parametrize(
     ("values", "text"),
     [

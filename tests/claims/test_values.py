@@ -102,6 +102,23 @@ def test_bounded_whatever_the_length() -> None:
     assert "T = 1 to 32" in high.found
 
 
+def test_draws_at_which_a_side_is_no_number_are_counted() -> None:
+    """A root of one number, which is as often below zero as above."""
+    found = verdict("input x\ny = sqrt(x)\nclaim y^2 = x", seed=5)
+    draws = int(re.findall(r"(\d+) draws", found.found)[0])
+    assert (found.status, found.seed) == (HOLDS, 5)
+    assert 0.4 * draws < found.undefined < 0.6 * draws
+    assert f"(at {found.undefined} of them a side is not a number" in found.found
+    assert verdict("input x\ny = x\nclaim y ≥ x", seed=5).undefined == 0
+
+
+@pytest.mark.parametrize("given", ["z[t] = 2 t", "constant z[t] = [1, 2]"])
+def test_nothing_is_differentiated_by_what_an_equation_or_a_number_says(given: str) -> None:
+    found = verdict(f"{given}\ny[t] = z[t]^2\nclaim ∂y[t]/∂z[t] = 2 z[t]")
+    assert found.status == UNTRIED
+    assert found.found.startswith("z is not an input, a parameter or a draw")
+
+
 def test_permutations_pass_through_attention() -> None:
     text = """
     input x[t,i]

@@ -108,6 +108,10 @@ TEXTS = {
         S[t,i,j] = Σ_{s ≤ t} z[s,i] y[s,j]
         h[t,j] = z[t,I] S[t,I,j]
     """,
+    "heads that are summed": """
+        S[t,n,i,j] = σ(b[n]) S[t-1,n,i,j] + k[t,i] W[n,i] + v[t,j]
+        h[t,n] = Σ_{i,j} S[t,n,i,j]
+    """,
     "heads that come together": """
         S[t,n,i,j] = σ(b[n]) S[t-1,n,i,j] + k[t,i] W[n,i] v[t,j]
         h[t,j] = q[t,I] S[t,N,I,j] b[N]

@@ -17,6 +17,10 @@ TEXTS = {
         h[t,k] = tanh(Σ_{n=1}^{2} W[n] h[t-n,k] + x[t,k])
     """,
     "a sum that counts": "h[t,k] = 0.5 h[t-1,k] + (Σ_s 0.5 x[t,k])",
+    "a sum that stops before the end": """
+        h[t,K-1] = x[t,0]
+        h[t,k] = tanh(0.5 h[t-1,k] + Σ_{i=0}^{K-2} σ(x[t,k] + h[t-1,i+1] + h[t-1,i-1]))
+    """,
     "one element of a start": "h[-1,k] = x[0,k]\nh[t,k] = tanh(W[k] h[t-1,K-1] + x[t,k])",
     "one element that there may not be": "h[-1,k] = a[k]\nh[t,k] = tanh(h[t-1,4] + x[t,k])",
     "a sum of parameters at one step": """
@@ -117,6 +121,25 @@ def test_a_text_may_end_before_a_step_with_a_number(text: str) -> None:
     sizes = dict.fromkeys(ways.code.sizes, 3)
     for steps in (1, 2, 3, 4, 5):
         ways.agree({**sizes, "T": steps}, members=2)
+
+
+LEFT_TO_THE_LOOP = {
+    "a row with an equation for all but its last": """
+        range r = 0..J-2
+        M[t,0,r] = x[t,r]
+        M[t,k,j] = tanh(M[t-1,k,j] + x[t,j] + a[k])
+    """,
+    "a matrix in a row": "h[t,j] = tanh(W[(j,I)] h[t-1,I] + x[t,j])",
+}
+
+
+@pytest.mark.parametrize("text", LEFT_TO_THE_LOOP.values(), ids=LEFT_TO_THE_LOOP)
+def test_what_no_kernel_has(text: str) -> None:
+    lines = [line.strip() for line in text.strip().splitlines()]
+    found = Program.of_text("\n".join(["input x[t,j]", *lines]))
+    assert not found.errors, found.errors[0].render()
+    sizes = {n: {"T": 4, "K": 2}.get(n, 3) for n in found.code.sizes}
+    Ways(found.code).agree(sizes, members=2)
 
 
 def test_a_derivative_has_no_place_for_the_first_layer() -> None:

@@ -106,3 +106,10 @@ def test_an_inverse_in_vector_style_for_each_step() -> None:
     found = program.interpret(inputs, {n: v for n, v in given.items() if n not in inputs})
     expected = [q @ h.T @ np.linalg.inv(h @ q @ h.T + r) for q in p]
     np.testing.assert_allclose(found["K"], expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "text", ["y = Σ_{i,j} A^{-1}[i,j]", "y = A^{-1}[I,I]", "y = max_i A^{-1}[i,i]"]
+)
+def test_a_size_is_called_by_the_letters_of_the_text(text: str) -> None:
+    assert load(text).code.sizes == {"I": None}

@@ -72,6 +72,43 @@ def test_a_stride_on_the_left_and_a_size_that_is_said() -> None:
     assert said.code.sizes == {"J": 4} and not said.messages
 
 
+@pytest.mark.parametrize("number", ["2.5", "10000000000", "1000000000"])
+def test_a_size_is_a_whole_number_that_fits(number: str) -> None:
+    (error,) = load(f"size J = {number}\ninput x[j]\ny[j] = x[j]").errors
+    assert error.text == "the size J must be a whole number below 10⁹"
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        ("1000000000 t", "1000000000"),
+        ("3 K 1000000000", "1000000000"),
+        ("t - 0.5", "0.5"),
+        ("99999 99999 t", "99999 · 99999t"),
+        ("t - 99999 (K - 99999)", "t - 99999 (K - 99999)"),
+    ],
+)
+def test_a_number_in_a_place_fits_into_a_machine(place: str, wrong: str) -> None:
+    (error,) = load(f"input x[t]\nparameter a[k]\ny[t,k] = a[k] x[{place}]").errors
+    assert (error.code, error.text) == ("index-form", f"{wrong} is not a valid index")
+
+
+def test_large_numbers_in_a_place() -> None:
+    program = load("input x[t]\ny[t] = x[999999999 t]\nz[t] = x[t - 9999 9999 + 2 - 1]")
+    found = program.interpret({"x": [2.0, 3.0]})
+    np.testing.assert_array_equal(found["y"], [2])
+    np.testing.assert_array_equal(found["z"], [0, 0])
+
+
+@pytest.mark.parametrize("body", ["Σ_k u[k]", "Σ_k a[k] u[k]", "max_k u[k]"])
+def test_an_index_of_a_function_is_as_long_as_its_argument(body: str) -> None:
+    program = load(f"input x[j]\ninput a[i]\nf(u[I]) = {body}\ny = f(x[J])")
+    assert not program.errors and "K" not in program.code.sizes
+    x, a = np.array([1.0, 4.0, 9.0]), np.array([3.0, 2.0, 0.5])
+    expected = {"Σ_k u[k]": x.sum(), "Σ_k a[k] u[k]": a @ x, "max_k u[k]": 9.0}[body]
+    np.testing.assert_allclose(program.interpret({"x": x, "a": a})["y"], expected)
+
+
 def test_one_condition_is_itself() -> None:
     one, other = ir.Constant(1.0), ir.Constant(0.0)
     assert conjoin([]) is None and conjoin([one]) is one

@@ -211,7 +211,8 @@ def _growth(terms: _Terms, test: ir.Test) -> Verdict:
     cost_side, bound, relation = test.left, test.right, test.relation
     if isinstance(cost_side, ir.Growth):
         cost_side, bound, relation = bound, cost_side, MIRRORED.get(relation, relation)
-    size = terms.size(bound.body) if isinstance(bound, ir.Growth) else None
+    assert isinstance(bound, ir.Growth)
+    size = terms.size(bound.body)
     left = None if isinstance(cost_side, ir.Growth) else terms.size(cost_side)
     if left is None or size is None:
         raise IndicialError("O(…) must hold a product of sizes, and be compared with a cost alone")

@@ -41,7 +41,7 @@ from indicial.program.meaning.sample import extent_value, work
 from indicial.program.messages import IndicialError
 from indicial.program.moving import Unmovable
 from indicial.program.names.outline import NORMAL, UNIFORM
-from indicial.program.rewrite import tensors_read
+from indicial.program.rewrite import needed_names, tensors_read
 
 if TYPE_CHECKING:
     from indicial.compile.emit.source import Source
@@ -68,6 +68,8 @@ class World:
     drawn: tuple[str, ...] = ()
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Between which numbers the uniform ones are, where that is the same for all elements."""
+    held: frozenset[str] = frozenset()
+    """What decides which draws there can be: their ends, chances and variances, if no number does."""
 
 
 def world(code: ir.Code) -> World:
@@ -85,6 +87,7 @@ class _Maker:
     kinds: dict[str, str] = field(default_factory=dict)
     drawn: dict[str, list[ir.Statement]] = field(default_factory=dict)
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
+    held: set[str] = field(default_factory=set)
     partly: list[ir.Statement] = field(default_factory=list)
     """Draws of some elements of a tensor that equations define."""
 
@@ -111,6 +114,10 @@ class _Maker:
             known = [end for end in ends if end is not None]
             if draw.distribution in UNIFORM and len(known) == 2:
                 self.bounds[draw.tensor] = known[0], known[1]
+            elif len(known) < len(ends):
+                deciding = draw.arguments[draw.distribution in NORMAL :]  # a mean decides nothing
+                tensors = frozenset[str]().union(*(a.tensors() for a in deciding))
+                self.held |= needed_names(self.code.statements, tensors)
 
     def world(self) -> World:
         given = {
@@ -140,7 +147,8 @@ class _Maker:
             tensors[name] = replace(tensors[name], role="defined")
         drawn = [s for several in self.drawn.values() for s in several]
         sampler = replace(code, tensors=tensors, statements=_by_precedence([*drawn, *statements]))
-        return World(code, self.kinds, sampler, tuple(self.drawn), self.bounds)
+        held = frozenset(self.held)
+        return World(code, self.kinds, sampler, tuple(self.drawn), self.bounds, held)
 
 
 def _kind(tensor: ir.Tensor) -> str:

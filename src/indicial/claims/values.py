@@ -102,7 +102,7 @@ def _broken_draw(experiment: Experiment, sizes: Mapping[str, int], seed: int) ->
 
 def _rounder(experiment: Experiment, draw: Draw, sizes: Mapping[str, int], end: float) -> Draw:
     """Zeros and round numbers, as many as the claim allows and still breaks."""
-    for name in list(draw):
+    for name in [name for name in draw if name not in experiment.world.held]:
         kind = experiment.world.kinds.get(name, OPEN)
         low, high = _ends(experiment, name)
         for simpler in _simpler(kind, draw[name], low < high):

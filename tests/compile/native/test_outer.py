@@ -64,3 +64,11 @@ def test_the_product_of_tall_matrices(rows: int, high: int, wide: int, dtype: to
     for found in (outer_product(left, right), inside):
         torch.testing.assert_close(found.double(), wanted, atol=tolerance, rtol=0)
     assert (room[high] == 7).all()
+
+
+def test_columns_that_lie_apart_and_rows_that_are_one() -> None:
+    """What no kernel reads: it takes rows whose elements lie side by side."""
+    left, right = torch.randn(32, 600).T, torch.randn(1, 64).expand(600, 64)
+    for one, two in ((left, right), (right, left), (left, left), (right, right)):
+        wanted = torch.einsum("mn,mk->nk", one, two)
+        torch.testing.assert_close(outer_product(one, two), wanted, atol=1e-3, rtol=0)

@@ -234,6 +234,14 @@ def lines(found: Adjoint) -> list[str]:
     return [composed(line) for line in shown]
 
 
+def test_no_index_is_called_as_a_token() -> None:
+    found = adjoint(code("input w[t] in V\nu[w] = 2 a[w]\nL = Σ_t u[w[t]]"), ["L"], ["a"])
+    assert lines(found) == [
+        "ū[v] = sum{t: 0..T-1 where w[t] = ⟨v⟩}(L̄^{in})",
+        "ā[v] = 2 * ū[v]",
+    ]
+
+
 def test_a_recurrence_runs_backwards() -> None:
     found = adjoint(code("input x[t,j]\nh[t,j] = tanh(W[j,I] h[t-1,I] + x[t,j])"), ["h"])
     assert lines(found) == [

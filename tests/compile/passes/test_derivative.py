@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from indicial.compile.passes.algebra import ZERO, derivative, weight
+from indicial.compile.passes.algebra import ZERO, derivative, is_total, weight
+from indicial.library.loading import load
 from indicial.program.ir import COMPARISONS, ELEMENTWISE, Apply, Constant, Expression, Read, Select
 from indicial.program.meaning.functions import FUNCTIONS
 from indicial.program.show import show_expression
@@ -45,7 +46,7 @@ UNARY: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }  # fmt: skip
 BINARY: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     "+": torch.add, "*": torch.mul, "/": torch.div, "^": torch.pow,
-    "min": torch.minimum, "max": torch.maximum,
+    "min": torch.minimum, "max": torch.maximum, "lse": torch.logaddexp,
 }  # fmt: skip
 
 
@@ -112,6 +113,22 @@ def test_what_jumps_has_none(sign: str) -> None:
 )
 def test_folded(body: Expression, known: Expression | None, shown: str) -> None:
     assert show_expression(derivative(body, A, known)) == shown
+
+
+@pytest.mark.parametrize(
+    ("body", "total"),
+    [
+        ("a / J", True),
+        ("a / (J K)", True),
+        ("a / √J", True),
+        ("a / (J - 1)", False),
+        ("a / b", False),
+    ],
+)
+def test_what_is_finite_where_all_that_it_reads_is(body: str, total: bool) -> None:
+    """A size is 1 at least, and one less may be 0."""
+    text = f"input x[j,k]\ninput a\ninput b\ny = {body}"
+    assert is_total(load(text).code.of("y")[0].body) is total
 
 
 def test_what_stands_apart() -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from pass_programs import AWKWARD, code, programs
 
+from indicial.compile.passes.algebra import first_contraction
 from indicial.compile.passes.forms import Distribution, Pointwise, Product, Reduction, form
 from indicial.compile.passes.normal import normal
 from indicial.library import names
@@ -40,6 +41,27 @@ def assert_kept(before: Code, sizes: tuple[int, ...] = (1, 2, 3)) -> Code:
         for name in values[0]:
             np.testing.assert_allclose(values[1][name], values[0][name], 1e-9, 1e-9, err_msg=name)
     return after
+
+
+@pytest.mark.parametrize(
+    ("fixed", "pair"),
+    [((), (1, 2)), ((2,), (1, 2)), ((0,), (1, 2)), ((0, 1), (1, 2)), ((1, 2), (0, 1))],
+)
+def test_which_two_of_three_matrices_are_multiplied_first(
+    fixed: tuple[int, ...], pair: tuple[int, int]
+) -> None:
+    """The last two, unless both are parameters: A[i,J] B[J,K] C[K,l]."""
+    factors = [frozenset("iJ"), frozenset("JK"), frozenset("Kl")]
+    found = first_contraction(factors, "JK", fixed)
+    assert found is not None and found[:2] == pair
+
+
+@pytest.mark.parametrize(
+    "body", ["1 + Σ_i x[i]", "exp(max_i x[i])", "Σ_i exp(x[i])", "max_i 2 x[i]"]
+)
+def test_what_is_not_in_normal_form(body: str) -> None:
+    (statement,) = load(f"input x[i]\ny = {body}").code.statements
+    assert form(statement) is None
 
 
 @pytest.mark.parametrize("model", names())

@@ -222,6 +222,12 @@ def test_what_a_step_needs_of_the_end(text: str) -> None:
         module.begin(want=["y"])
 
 
+def test_a_place_among_all_steps_needs_the_end() -> None:
+    module = load("input x[t,k]\ny[t,k] = x[t,k] W[(k,t)]").compile(T=4, K=2)
+    with pytest.raises(LookAhead, match=r"T is known only at the\s+end"):
+        module.begin()
+
+
 def test_a_mean_of_all_steps_is_there_at_the_end() -> None:
     module = made("input x[t,k]\nm[k] = 1/T Σ_t x[t,k]\ny[t,k] = x[t,k] - m[k]")
     with pytest.raises(

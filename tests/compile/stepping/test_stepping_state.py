@@ -79,6 +79,18 @@ def test_members_that_wait_stay_where_they_are(name: str, gradients: bool) -> No
         assert state.own is not None and state.own.tolist() == [3, 3]
 
 
+@torch.no_grad()
+def test_one_alone_may_wait() -> None:
+    module = load("input x[t]\ny[t] = Σ_{s ≤ t} x[s] x[t]").compile().double()
+    x = torch.tensor([2.0, 3.0, 5.0]).double()
+    state = module.begin()
+    for t in range(3):
+        state, out = module.step(state, x=x[t])
+        close(out["y"], x[: t + 1].sum() * x[t])
+        state, _ = module.step(state, x=x[t], active=torch.tensor(False))
+        assert (state.steps, state.batch) == (t + 1, None)
+
+
 @pytest.mark.parametrize(
     ("name", "size"),
     [

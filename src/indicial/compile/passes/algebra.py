@@ -201,7 +201,7 @@ def is_total(expression: ir.Expression) -> bool:
     for node in expression.walk():
         if isinstance(node, ir.Apply):
             if node.function in ("/", "ln", "sqrt"):
-                if node.function == "/" and _positive(node.arguments[1]):
+                if node.function != "ln" and _positive(node.arguments[-1]):
                     continue
                 return False
             if node.function == "^" and (numeral(node.arguments[1]) or -1.0) < 0:

@@ -336,8 +336,7 @@ def _with_room(code: ir.Code, caches: Sequence[Many]) -> ir.Code:
         old = statements[many.seen]
         assert isinstance(old.body, ir.Join)
         present = old.body.parts[1].body
-        places = tuple(p for p in old.left if isinstance(p, ir.Affine))
-        body = ir.Apply("+", (ir.Read(many.past, places), present))
+        body = ir.Apply("+", (ir.Read(many.past, old.left), present))
         statements[many.seen] = replace(old, body=body)
     replaced = tuple(statements.get(s.target, s) for s in code.statements)
     return replace(code, tensors=tensors, statements=replaced)
@@ -352,8 +351,9 @@ def _append(statement: ir.Statement, many: Many, loops: Around, function: Append
     assert isinstance(statement.body, ir.Apply)
     past, present = statement.body.arguments
     assert isinstance(past, ir.Read) and isinstance(present, ir.Read)
-    left = tuple(p for p in statement.left if isinstance(p, ir.Affine))
-    sides = ((past.tensor, past.places), (present.tensor, present.places), (many.seen, left))
+    sides = (
+        (past.tensor, past.places), (present.tensor, present.places), (many.seen, statement.left),
+    )  # fmt: skip
     pieces = [Piece(name, tuple(_fixed(p, fixed) for p in places)) for name, places in sides]
     whole = [number for number, place in enumerate(pieces[2].places) if place is None]
     axis = whole.index(many.axis) - len(whole)

@@ -80,9 +80,8 @@ def literal_shape(value: object) -> list[int] | None:
     if not isinstance(value, tuple):
         return []
     inner = [literal_shape(v) for v in value]
-    if not inner or any(i is None or i != inner[0] for i in inner):
-        return None if inner else [0]
-    assert inner[0] is not None
+    if inner[0] is None or any(i != inner[0] for i in inner):
+        return None
     return [len(value), *inner[0]]
 
 

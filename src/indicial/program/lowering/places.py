@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from indicial.program.lowering.reads import Reading
 
 
+DIGITS = 9
+"""How many a number in a place may have: more than that no axis has elements."""
+
+
 @dataclass
 class Placed:
     """A place in the making. `variables` holds each index with its factor."""
@@ -57,6 +61,9 @@ def place(lowering: Reading, item: s.Expression, scope: Scope) -> Placed:
     opened: list[Variable] = []
     try:
         offset = _affine(lowering, item, scope, 1, total, opened, sizes)
+        counts = [*(f for _, f in total.values()), *(count for _, count in offset.terms)]
+        if any(abs(count) >= 10**DIGITS for count in counts):
+            raise _NotAffine(item)
     except _NotAffine as problem:
         lowering.messages.error(
             "index-form", f"{unicode(problem.node)} is not a valid index",
@@ -90,9 +97,7 @@ def _affine(
 ) -> Size:
     """Adds `factor * node` to the total; gives what it adds to the offset."""
     if isinstance(node, s.Number):
-        if not node.text.isdigit() or len(node.text) > 9:
-            raise _NotAffine(node)
-        return Size.of(factor * int(node.text))
+        return Size.of(factor * _whole(node))
     if isinstance(node, s.Group):
         return _affine(lowering, node.body, scope, factor, total, opened, sizes)
     if isinstance(node, s.Negative):
@@ -112,10 +117,8 @@ def _affine(
                     product = product * _affine(lowering, f, scope, 1, {}, opened, True)
                 return product
             raise _NotAffine(node)
-        if any(len(number.text) > 9 for number in numbers):
-            raise _NotAffine(node)
         for number in numbers:
-            factor *= int(number.text)
+            factor *= _whole(number)
         if not others:
             return Size.of(factor)
         return _affine(lowering, others[0], scope, factor, total, opened, sizes)
@@ -138,6 +141,12 @@ def _affine(
     known = total.get(variable.name, (variable, 0))
     total[variable.name] = (variable, known[1] + factor)
     return Size()
+
+
+def _whole(number: s.Number) -> int:
+    if not number.text.isdigit() or len(number.text) > DIGITS:
+        raise _NotAffine(number)
+    return int(number.text)
 
 
 def _label(lowering: Reading, node: s.Name, scope: Scope, factor: int) -> Size:
