@@ -161,6 +161,7 @@ KEPT = (
     "courses",
     "notebooks",
     "usual",
+    "habits",
 )
 """The sets whose displays stand in folders of the same names."""
 
