@@ -160,7 +160,7 @@ class Scope:
 
     def _name(self, node: s.Expression, name: s.Name) -> None:
         reference = self.read(node)
-        if reference is None or name.base in NEVER:
+        if reference is None or (name.base in NEVER and name.font != "bold"):
             return
         self.counts[reference.key].add(len(reference.items))
         self.fonts[reference.key, len(reference.items)].add(name.font)

@@ -46,10 +46,16 @@ def _made_new(row: s.Statement) -> s.Name | None:
     if not isinstance(row, s.Equation) or not isinstance(left, s.Name) or len(row.sides) != 2:
         return None
     letters = {n.base for i in left.scripts for n in i.every(s.Name) if is_letter(n.base)}
-    if not ARROW.search(row.span.text) or not letters <= COUNTING:
+    if not letters <= COUNTING or not (ARROW.search(row.span.text) or _changes(row, left)):
         return None  # the y of θ_y may be a part of the name, or an index
     ends = {end for n in row.sides[1].every(s.Name) for end in n.ends}
     return left if left in row.sides[1].every(s.Name) or left in ends else None
+
+
+def _changes(row: s.Equation, left: s.Name) -> bool:
+    """`θ = θ - v_t`, which is no equation: a sum that begins with what it is said to be."""
+    right = row.sides[1]
+    return left.bare and isinstance(right, s.Add) and right.terms[0] == left
 
 
 def _read_anew(row: s.Statement, new: dict[s.Name, s.Name], left: s.Name | None) -> s.Statement:

@@ -57,6 +57,18 @@ class Doubts:
     def __init__(self, prose: Iterable[s.Statement] = ()) -> None:
         self.prose = tuple(prose)
 
+    def _in_several(self, statement: s.Statement) -> bool:
+        """`b_{h_1} = a_{h_1} = …` beside `a_{h_2} = …`: a letter tells apart what has one name."""
+        sides = [
+            (side.stem, st)
+            for st in self.prose
+            if isinstance(st, s.Equation)
+            for side in st.sides
+            if isinstance(side, s.Name) and side.scripts
+        ]
+        stems = {stem for stem, st in sides if st is statement}
+        return any(stem in stems for stem, st in sides if st is not statement)
+
     def doubtful(self, message: Message, outline: Outline) -> bool:
         """Whether a message is about prose, and not certain."""
         spans = [span for span, _ in message.sites]
@@ -66,6 +78,8 @@ class Doubts:
         if not concerned or message.code in CERTAIN or _as_written(message):
             return False
         if message.code == "step" and any(map(unrolled, concerned)):
+            return True
+        if message.code == "step" and any(map(self._in_several, concerned)):
             return True
         if message.code == "step" and all(
             (in_matrices(st) and not at_a_distance(st))

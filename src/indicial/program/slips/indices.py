@@ -73,7 +73,9 @@ def _idle_sums(equation: s.Equation) -> Iterator[Fault]:
     """`Σ_j (ĝ_i - g)`, `Σ_t |S - Ŝ|`: something varies there, but nothing with the letter that is summed."""
     for node in equation.every(s.Reduction):
         own = [_own(under) for under in node.under]
-        if node.operator not in ("sum", "prod") or None in own or node.body.every(s.Dots):
+        if node.operator not in ("sum", "prod") or None in own:
+            continue
+        if node.body.every(s.Dots, s.Expectation):  # k draws, of which none has a number
             continue
         for letter in (name for name in own if name is not None):
             others = [u for u, name in zip(node.under, own, strict=True) if name is not letter]
