@@ -219,3 +219,10 @@ def test_the_spread_of_a_group_is_that_of_what_it_is_drawn_from() -> None:
 def test_a_name_that_noise_would_have_is_left_to_the_text() -> None:
     text = "noise_1[i] ~ N(0, 1)\nε ~ N(0, 1)\nx[i] = noise_1[i] + ε\nclaim mean of x[i]^2 ≈ 2 within 0.2"
     assert verdict(text).status == HOLDS
+
+
+def test_the_mean_of_a_derivative() -> None:
+    """3 (μ² + σ²) is 6, and not 3 μ²."""
+    text = "x ~ N(1, 1)\ny = x^3\n"
+    assert verdict(f"{text}claim mean of ∂y/∂x ≈ 6 within 0.5").status == HOLDS
+    assert verdict(f"{text}claim mean of ∂y/∂x ≈ 3 within 0.5").status == REFUTED

@@ -109,6 +109,13 @@ def test_an_index_of_a_function_is_as_long_as_its_argument(body: str) -> None:
     np.testing.assert_allclose(program.interpret({"x": x, "a": a})["y"], expected)
 
 
+def test_a_softmax_over_a_token_that_is_not_on_the_left() -> None:
+    errors = load("input w[t] in V\ny[t] = softmax_{w[t]} a[w[t]]").errors
+    (error,) = (e for e in errors if e.code == "softmax-variable")
+    assert error.text == "softmax runs over w[t], which is not the variable on the left"
+    assert error.hint == "bind it on the left"
+
+
 def test_one_condition_is_itself() -> None:
     one, other = ir.Constant(1.0), ir.Constant(0.0)
     assert conjoin([]) is None and conjoin([one]) is one
