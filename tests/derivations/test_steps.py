@@ -414,3 +414,23 @@ def test_a_function_that_stands_for_its_value_is_not_tried(check: Any) -> None:
     assert not errors(check(r"$$E = \sigma(a) + \sigma (1 - \sigma) = \sigma(a) - \sigma$$"))
     (error,) = errors(check(r"$$E = \tau a + \tau (1 - \tau) = \tau a - \tau$$"))
     assert "does not follow" in error
+
+
+def test_a_bold_d_is_a_vector_and_unit_vectors_are_believed(check: Any) -> None:
+    distance = r"$$\|\mathbf{q}-\mathbf{d}\|^2 = 2 - 2 \mathbf{q}^\top \mathbf{d}$$"
+    assert errors(check(f"For vectors of unit norm\n\n{distance}\n")) == []
+    found = r"$$\mathbf{q} = \frac{1}{B} \sum_{b=1}^B \mathbf{u}_b$$"
+    assert errors(check(f"{found}\n\nFor vectors of unit norm\n\n{distance}\n")) == []
+
+
+def test_an_update_in_place_is_no_step_that_does_not_follow(check: Any) -> None:
+    text = "$$v_t = \\gamma v_{t-1} + \\eta g_t$$\n\n$$\\theta = \\theta - v_t$$\n"
+    assert errors(check(text)) == []
+
+
+def test_letters_that_tell_apart_what_has_one_name_are_a_doubt(check: Any) -> None:
+    text = r"""$$\begin{aligned}
+b_{h_1}^t = a_{h_1}^t &= \sum_{i = 1}^V w_{i, h_1} x_i^t \\
+a_{k}^t = a_{h_2}^t &= \sum_{h_1 = 1}^{D} w_{h_1, h_2} b_{h_1}^t
+\end{aligned}$$"""
+    assert errors(check(text)) == []

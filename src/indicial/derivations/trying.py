@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -164,7 +165,22 @@ def _tried(step: Step, scope: Scope, budget: Budget) -> Finding:
         return Finding(step, HOLDS)
     if _by_element(step):
         return Finding(step, UNTRIED, "it is written out element by element")
+    if _UNIT.search(_before(step)) and COLUMN in way.kinds.values():
+        return Finding(step, UNTRIED, "the text says that its vectors are of length 1")
     return _refuted(step, outcome, rare)
+
+
+_UNIT = re.compile(
+    r"\bunit[- ](?:norm|length|vector)|\bnormali[sz]ed\b|\b(?:length|norm) (?:1|one)\b",
+    re.IGNORECASE,
+)
+"""What a sentence says of vectors that are computed, so that no draw can heed it."""
+
+
+def _before(step: Step) -> str:
+    """The sentence or two in front of a step."""
+    start = step.equation.span.start
+    return _text(step)[max(0, start - 200) : start]
 
 
 def _by_element(step: Step) -> bool:
