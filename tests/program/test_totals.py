@@ -55,6 +55,11 @@ READ: dict[str, tuple[tuple[str, ...], list[dict[str, set[int]]], int]] = {
         [{"z": {1}, "α_1": {0}, "v_1": {1}, "α_2": {0}, "v_2": {1}}],
         0,
     ),
+    "Euler's number beside a size with an e": (
+        (r"a_{ij} = \frac{e^{r_{ij}}}{\sum_{k} e^{r_{ik}}}", r"c_1 = \frac{3}{4} s_1", r"c_i \in \mathbb{R}^{d_e}"),
+        [{"a": {2}, "r": {2}}, {"c_1": {0}, "s_1": {0}}, {}],
+        1,
+    ),
     "parameters in a Greek capital": (
         (r"u = X \Theta",),
         [{"u": {1}, "X": {2}, "Θ": {1}}],

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from indicial.notation import syntax as s
 from indicial.notation.faults import Refusal
 from indicial.notation.names import NameGrammar
@@ -216,7 +217,9 @@ class BracketGrammar(NameGrammar):
         token = self.peek()
         word = token.text if token.kind == "key" else self.spelt() if italic else ""
         condition: s.Expression | None = None
-        if word in ("otherwise", "else"):
+        if ends and token.kind == "text" and _OTHERWISE.fullmatch(token.text):
+            self.i += 1
+        elif word in ("otherwise", "else"):
             self.i += token.kind == "key"
         elif word in CONDITION_WORDS:
             self.i += token.kind == "key"
@@ -263,6 +266,10 @@ class BracketGrammar(NameGrammar):
             return ""
         self.i = i
         return word
+
+
+_OTHERWISE = re.compile(r"o\.?\s?/?w\.?", re.IGNORECASE)
+"""`\\text{o.w.}`"""
 
 
 def bracket(opener: str, items: tuple[s.Expression, ...], span: Span) -> s.Expression:

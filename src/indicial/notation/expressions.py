@@ -437,8 +437,10 @@ class ExpressionParser(ConditionGrammar):
                 base = self.indicator(base, self.script(), token)
             elif self.at("_") and not isinstance(base, s.Number):
                 items = self.script()
-                if isinstance(base, s.Norm) and base.order is None and len(items) == 1:
-                    base = s.Norm(base.body, items[0], span=self.since(token))
+                norm = base.base if isinstance(base, s.Power) else base  # `‖W‖^2_F`
+                if isinstance(norm, s.Norm) and norm.order is None and len(items) == 1:
+                    ordered = replace(norm, order=items[0], span=self.since(token))
+                    base = replace(base, base=ordered) if isinstance(base, s.Power) else ordered
                 elif isinstance(base, s.Group) and _whole(base.body, base.bracket):
                     # `[\\mathbf X]_{i,j}`, `(x^{(p)})_j` is an element of X, and a second one is a factor.
                     base = replace(base.body, sub=items, span=self.since(token))

@@ -122,7 +122,10 @@ def exponentials(statements: list[s.Statement]) -> list[s.Statement]:
     letter = s.Name("e")
     bracketed = [n.base for n in s.every(statements, s.Index)]
     called = [n.function for n in s.every(statements, s.Call)]
-    names = [n for n in s.every(statements, s.Name) if n.base == "e"]
+    every = s.every(statements, s.Name)
+    # The e of `d_e` is a part of that name; above Euler's number stand values.
+    labels = s.ids(n for name in every if name != letter for i in name.sub for n in i.every(s.Name))
+    names = [n for n in every if n.base == "e" and id(n) not in labels]
     own = any(n.sub or n.accents or n.primes or not n.sup or n.font == "bold" for n in names)
     if own or not names or letter in (*bracketed, *called):
         return statements
