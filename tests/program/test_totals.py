@@ -24,6 +24,12 @@ READ: dict[str, tuple[tuple[str, ...], list[dict[str, set[int]]], int]] = {
         [{"h": {2}, "W": {2}, "x": {2}}, {"L": {0, 1}}],
         2,
     ),
+    "losses of what is predicted at each step": (
+        (r"\mathcal L(\hat y, y) = \sum_{t=1}^{T} \mathcal L^{<t>}(\hat y^{<t>}, y^{<t>})",),
+        [{"ℒ": {0, 1}}],
+        1,
+    ),
+    "the largest of all": ((r"h = \max_t h_t",), [{"h": {0, 1}}], 0),
     "gradients that are called dz": (
         (r"dz = a - y", r"dw = x \, dz", r"w = v - \alpha \, dw"),
         [{"dz": {0}, "a": {0}, "y": {0}}, {"dw": {0}, "x": {0}, "dz": {0}},

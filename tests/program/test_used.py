@@ -52,6 +52,26 @@ READ: dict[str, tuple[tuple[str, ...], list[dict[str, int]], int]] = {
         [{"a": 0, "z": 0, "w": 1, "x": 1, "b": 0}],
         1,
     ),
+    "a function of a product without brackets": (
+        (r"h_t = \tanh W \begin{pmatrix} h_{t-1} \\ x_t \end{pmatrix}",),
+        [{"h": 2, "W": 2, "x": 2}],
+        1,
+    ),
+    "two states of one letter on top of each other": (
+        (r"h_t^l = \tanh\left(W^l \begin{pmatrix} h_t^{l-1} \\ h_{t-1}^l \end{pmatrix}\right)",),
+        [{"h": 3, "W": 3}],
+        1,
+    ),
+    "norms with the power first": (
+        (r"J = \|W\|^2_F + \lambda \|w\|^2_2",),
+        [{"J": 0, "W": 2, "λ": 0, "w": 1}],
+        3,
+    ),
+    "a case that is the other one": (
+        (r"m_i = \begin{cases} x_i & x_i > 0 \\ 0 & \text{o.w.} \end{cases}",),
+        [{"m": 1, "x": 1}],
+        0,
+    ),
     "one token below a root": (
         (r"x_t = \sqrt\beta_t \epsilon_t",),
         [{"x": 1, "β": 1, "ε": 1}],

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+
 from indicial.notation import syntax as s
 from indicial.notation.faults import Refusal
 from indicial.notation.names import NameGrammar

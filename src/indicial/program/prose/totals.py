@@ -52,7 +52,7 @@ def _total(equation: s.Equation) -> Iterator[s.Name]:
         )
         calls = [c for c in total.body.every(s.Call) if c.function.stem == name]
         alike = all(map(_of_its_own, calls)) and bool(calls) <= isinstance(left, s.Call)
-        if again and one_each and alike and total.operator in ("sum", "mean"):
+        if again and one_each and alike and total.operator in ("sum", "mean", "max", "min"):
             yield name
 
 

@@ -68,6 +68,7 @@ def as_used(blocks: Iterable[Block]) -> list[Block]:
     meant = prose
     for change in (
         with_totals,
+        _of_products,
         with_labels,
         _layered,
         _sliced,
@@ -176,6 +177,39 @@ def _spelt(prose: list[Statement]) -> list[Statement]:
         return replace(node, sub=tuple(Name(c, span=node.sub[0].span) for c in word[0]))
 
     return [st.rebuild(change) for st in prose]
+
+
+def _of_products(prose: list[Statement]) -> list[Statement]:
+    """`\\tanh W x_t` is tanh(W x_t): nobody takes the function of every weight."""
+    calls = [c for c in every(prose, Call) if _of_a_weight(c)]
+    if not calls:
+        return prose
+
+    def change(node: Expression) -> Expression:
+        node = node.rebuild(change) if not isinstance(node, Name) else node
+        if not isinstance(node, Product):
+            return node
+        place = next((n for n, f in enumerate(node.factors[:-1]) if _of_a_weight(f)), None)
+        call = node.factors[place] if place is not None else None
+        if place is None or not isinstance(call, Call):
+            return node
+        held = Product((*call.arguments, *node.factors[place + 1 :]), span=node.span)
+        whole = replace(call, arguments=(held,), span=call.span.to(node.span))
+        return replace(node, factors=(*node.factors[:place], whole)) if place else whole
+
+    return [st.rebuild(change) for st in prose]
+
+
+_SQUASHING = frozenset({"tanh", "σ", "ReLU", "GELU", "SiLU", "ELU", "softplus"})
+
+
+def _of_a_weight(node: Expression) -> bool:
+    """The `\\tanh W` of `\\tanh W x_t`."""
+    if not isinstance(node, Call) or len(node.arguments) != 1 or node.word not in _SQUASHING:
+        return False
+    (weight,) = node.arguments
+    named = isinstance(weight, Name) and is_capital(weight.base) and len(weight.base) == 1
+    return named and node.span.text.find("(") < 0
 
 
 def _numbered(prose: list[Statement]) -> list[Statement]:

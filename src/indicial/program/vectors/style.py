@@ -254,7 +254,10 @@ def _shows(node: s.Node, indexed: frozenset[str]) -> bool:
 
 def _joins(node: s.Expression) -> bool:
     """The `[h_{t-1}, x_t]` of `w_u [h_{t-1}, x_t]`."""
-    return isinstance(node, s.ListLiteral) and side_by_side(node.items, ())
+    if not isinstance(node, s.ListLiteral):
+        return False
+    columns = node.span.text.startswith("\\begin") and all(map(_is_state, node.items))
+    return columns or side_by_side(node.items, ())
 
 
 def _dotted(node: s.Product, number: int) -> bool:
