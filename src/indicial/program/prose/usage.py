@@ -6,6 +6,9 @@ r"""A document's displays, with what all of it shows of their signs.
     p = A q \Rightarrow q = A^{-1} p       two equations
     X_{i,:}, W_{:,j}                       a row and a column
     h = f[a ⊙ b], m [1 - w e]              no indices: the brackets hold what f is taken of, and a factor
+    w_u [h_{t-1}, x_t]                     nor are vectors: they are joined, and multiplied
+    Z[l] = W[l] A[l-1], q_{bse} = z_{bsd} Q_{de}, c_2 = Σ_j α_{2j} h_j      layers, three letters, two places
+    \tanh W x_t                            tanh(W x_t)
 
 Brackets, primes and arrows are used in one way throughout a text, so all of its prose decides what they mean.
 """
