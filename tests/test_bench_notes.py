@@ -162,6 +162,7 @@ KEPT = (
     "notebooks",
     "usual",
     "habits",
+    "everyday",
 )
 """The sets whose displays stand in folders of the same names."""
 

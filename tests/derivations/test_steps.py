@@ -434,3 +434,13 @@ b_{h_1}^t = a_{h_1}^t &= \sum_{i = 1}^V w_{i, h_1} x_i^t \\
 a_{k}^t = a_{h_2}^t &= \sum_{h_1 = 1}^{D} w_{h_1, h_2} b_{h_1}^t
 \end{aligned}$$"""
     assert errors(check(text)) == []
+
+
+def test_a_greek_capital_is_turned_like_any_other(check: Any) -> None:
+    text = r"""$$J(\Theta) = y^T y - y^T X \Theta - \Theta^T X^T y + \Theta^T X^T X \Theta$$
+
+$$\frac{\partial J(\Theta)}{\partial \Theta} = 2 X^T (X \Theta - y)$$
+
+The sum runs over all $T$ steps: $$s = \sum_{t=1}^T x_t$$
+"""
+    assert errors(check(text)) == []

@@ -62,6 +62,16 @@ READ: dict[str, tuple[tuple[str, ...], list[dict[str, int]], int]] = {
         [{"h": 3, "W": 3}],
         1,
     ),
+    "a head in a small letter": (
+        (r"h_i = softmax\left(\frac{X W_i^Q (X W_i^K)^T}{\sqrt{d_k}}\right) X W_i^V",),
+        [{"h": 3, "X": 2, "W^Q": 3, "W^K": 3, "W^V": 3}],
+        5,
+    ),
+    "a Greek power of a size": (
+        (r"L(N, D) = E + \frac{A}{N^\alpha} + \frac{B}{D^\beta}",),
+        [{"L": 0, "E": 0, "A": 0, "N": 0, "α": 0, "B": 0, "D": 0, "β": 0}],
+        0,
+    ),
     "norms with the power first": (
         (r"J = \|W\|^2_F + \lambda \|w\|^2_2",),
         [{"J": 0, "W": 2, "λ": 0, "w": 1}],

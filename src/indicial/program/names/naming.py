@@ -439,10 +439,12 @@ class Naming:
         return name.sup, None
 
     def _is_exponent(self, name: s.Name, script: s.Name) -> bool:
-        """The N of `λ^N`, the α of `η^α`: above a Greek letter, and above no other."""
-        greek = "α" <= name.base <= "ω" and not (name.sub or name.accents or name.primes)
-        counts = script.base in "NLKMnmk" or "α" <= script.base <= "ω"
-        return greek and counts and script.bare and len(self.raised[script.base]) == 1
+        """The N of `λ^N`, the α of `η^α` and of `N^α`: above a number by its letter, and above no other."""
+        by_greek = "α" <= script.base <= "ω"
+        greek = "α" <= name.base <= "ω" or (by_greek and name.base in "NTDCM")
+        counts = script.base in "NLKMnmk" or by_greek
+        plain = not (name.sub or name.accents or name.primes) and script.bare
+        return greek and counts and plain and len(self.raised[script.base]) == 1
 
 
 def _names_its_places(node: s.Index) -> bool:

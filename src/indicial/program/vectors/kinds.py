@@ -20,7 +20,7 @@ from itertools import pairwise
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key
 from indicial.program.names.derivatives import is_gradient
-from indicial.program.names.letters import GROUPS, OFTEN_VECTORS, index_name
+from indicial.program.names.letters import GROUPS, OFTEN_VECTORS, index_name, is_capital
 from indicial.program.names.outline import Outline
 from indicial.program.vectors.costs import COST, NEVER, SAID, WRITTEN, Costs
 from indicial.program.vectors.leaves import Leaf, Leaves
@@ -101,6 +101,8 @@ class Seen:
     contracted: bool = False
     """A written Σ runs over one of its places and one of another name's: the w and the x of `Σ_j w_{kj} x_j`
     and of `Σ_i c_i x_{j+i}` are elements, what a matrix P meets in `Σ_j P_{kj} x_j`, the y of `Σ_i y_i log p_i`."""
+    attends: bool = False
+    """It is what attention gives for all queries: the h_i of `h_i = softmax(Q_i K_i^⊤) V_i`."""
     weighs: bool = False
     """It stands before a vector of a step, by its letter: the w of `w_h h_{t-1}`."""
     joins: bool = False
@@ -208,6 +210,9 @@ class Kinds(Leaves):
                     seen.product = seen.letters = True
                 if is_gradient(node) and not seen.capital:
                     seen.told.add("vector")
+        for equation in (st for st in self.statements if isinstance(st, s.Equation)):
+            if _attends(equation.sides[-1]) and (seen := self._seen(equation.left)):
+                seen.attends = True
         for side in (side for statement in self.statements for side in values_of(statement)):
             for reduction in side.every(s.Reduction):
                 self._contracted(reduction)
@@ -404,6 +409,8 @@ class Kinds(Leaves):
             return _greek(seen)
         if seen.capital:
             return _capital(seen)
+        if seen.attends:
+            return "small of matrices"
         if seen.joins and not seen.transposed:
             return "small before a join"
         if seen.weighs and not (seen.transposed or seen.most or self.in_bold):
@@ -467,6 +474,18 @@ def values_of(statement: s.Statement) -> Iterator[s.Expression]:
         yield from right.arguments if isinstance(right, s.Call) else ()
     elif isinstance(statement, s.Equation):
         yield from (side for side in statement.sides if not isinstance(side, s.Dots))
+
+
+def _attends(side: s.Expression) -> bool:
+    """`softmax(Q K^⊤) V` of capitals: a row for each query."""
+    factors = side.factors if isinstance(side, s.Product) else ()
+    weights = s.inner(factors[0]) if factors else None
+    if not isinstance(weights, s.Reduction) or weights.operator != "softmax" or weights.under:
+        return False
+    turned = (n for node in weights.every(s.Transpose) for n in node.every(s.Name))
+    last = factors[-1]
+    values = isinstance(last, s.Name) and is_capital(last.base)
+    return values and any(is_capital(name.base) and not name.font for name in turned)
 
 
 def is_greek(letter: str) -> bool:

@@ -104,7 +104,8 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
         if free or name.font == "bold":
             return True
         letter = name.base
-        return id(name) in beside and letter.isascii() and letter not in ("e", "T")
+        lettered = letter.isascii() or "Α" <= letter <= "Ω"  # γ^T may be a power, Θ^T is none
+        return id(name) in beside and lettered and letter not in ("e", "T")
 
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Call) and _turned_factor(node, top):  # `R^T (a - g)`
