@@ -444,3 +444,13 @@ $$\frac{\partial J(\Theta)}{\partial \Theta} = 2 X^T (X \Theta - y)$$
 The sum runs over all $T$ steps: $$s = \sum_{t=1}^T x_t$$
 """
     assert errors(check(text)) == []
+
+
+@pytest.mark.parametrize("head", ["J", r"J(\beta)"])
+def test_data_of_least_squares_are_data(head: str, check: Any) -> None:
+    """`y = X β + ε` says where y comes from, and not that it moves with β."""
+    model = r"$$y = X \beta + \epsilon$$"
+    loss = rf"$${head} = (y - X\beta)^T (y - X\beta)$$"
+    text = "{}\n\n{}\n\n$$\\frac{{\\partial J}}{{\\partial \\beta}} = {} X^T (X\\beta - y)$$\n"
+    assert errors(check(text.format(model, loss, 2))) == []
+    assert errors(check(text.format("", loss, 3)))

@@ -511,6 +511,10 @@ class Evaluation:
         return value
 
     def _body(self, key: str, arguments: list[Value]) -> Value:
+        return self._inside(key, arguments)._within(self.scope.functions[key][-1].body, {})
+
+    def _inside(self, key: str, arguments: list[Value]) -> Evaluation:
+        """The evaluation of a function's body, where its parameters have values."""
         function = self.scope.functions[key][-1]
         if len(function.parameters) != len(arguments):
             raise Unread(f"{key} has another number of arguments")
@@ -519,8 +523,7 @@ class Evaluation:
         self.used.add(key)
         given = dict(zip(function.parameters, arguments, strict=True))
         calling = self.calling | {key}
-        inside = replace(self, given=given, memo={}, begun=set(), calling=calling)
-        return inside._within(function.body, {})
+        return replace(self, given=given, memo={}, begun=set(), calling=calling)
 
     def _limit(self, node: Limit, env: Mapping[str, int]) -> Value:
         """The value near the limit."""
@@ -595,11 +598,18 @@ class Evaluation:
         values = [self.value(a, env) for a in call.arguments]
         place = call.arguments.index(below)
         at = tuple(self.integer(i, env) for i in reference.items)
+        still = self
+        if self.partial and inlined:  # the y of `y = X β + ε` is data, whatever it was made of
+            inside = self._inside(key, values)
+            inside._within(self.scope.functions[key][-1].body, {})
+            still = replace(self, over={**self.over, **inside.memo})
 
         def moved(number: int, by: float) -> Value:
             changed = [*values]
             changed[place] = nudged(values[place], number, by)
-            return self._body(key, changed) if inlined else self._opaque(call.function, at, changed)
+            return (
+                still._body(key, changed) if inlined else self._opaque(call.function, at, changed)
+            )
 
         return self._differences(moved, values[place])
 
