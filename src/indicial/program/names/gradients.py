@@ -227,18 +227,7 @@ def abbreviated(statements: list[s.Statement]) -> list[s.Statement]:
         return statements
     names |= {name.stem for name in found if is_capital(name.base)}
 
-    def change(node: s.Expression) -> s.Expression:
-        if not isinstance(node, s.Product):
-            return node if isinstance(node, s.Name) else node.rebuild(change)
-        factors: list[s.Expression] = []
-        for factor in map(change, node.factors):
-            if factors and factors[-1] == D and isinstance(factor, s.Name) and factor.stem in names:
-                span = factors.pop().span.to(factor.span)
-                factor = replace(factor, base="d" + factor.base, span=span)
-            factors.append(factor)
-        return factors[0] if len(factors) == 1 else replace(node, factors=tuple(factors))
-
-    return s.with_sides(statements, change)
+    return _as_names(statements, D, names)
 
 
 def varying(statements: list[s.Statement]) -> list[s.Statement]:
@@ -254,14 +243,23 @@ def varying(statements: list[s.Statement]) -> list[s.Statement]:
     if not alone or not any(len(left.factors) == 2 for left in defined):
         return statements
 
+    return _as_names(statements, delta)
+
+
+def _as_names(
+    statements: list[s.Statement], sign: s.Name, of: set[s.Name] | None = None
+) -> list[s.Statement]:
+    """The d and the X of `dX` as one name, for some names or for all."""
+
     def change(node: s.Expression) -> s.Expression:
-        if not isinstance(node, s.Product) or delta not in node.factors:
+        if not isinstance(node, s.Product):
             return node if isinstance(node, s.Name) else node.rebuild(change)
         factors: list[s.Expression] = []
         for factor in map(change, node.factors):
-            if factors and factors[-1] == delta and isinstance(factor, s.Name):
+            named = isinstance(factor, s.Name) and (of is None or factor.stem in of)
+            if factors and factors[-1] == sign and named and isinstance(factor, s.Name):
                 span = factors.pop().span.to(factor.span)
-                factor = replace(factor, base="δ" + factor.base, span=span)
+                factor = replace(factor, base=sign.base + factor.base, span=span)
             factors.append(factor)
         return factors[0] if len(factors) == 1 else replace(node, factors=tuple(factors))
 
