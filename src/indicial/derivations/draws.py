@@ -118,8 +118,8 @@ class Budget:
 
     left: int
 
-    def spend(self) -> None:
-        self.left -= 1
+    def spend(self, work: int = 1) -> None:
+        self.left -= work
         self.allow(0)
 
     def allow(self, work: int) -> None:

@@ -332,6 +332,7 @@ class Evaluation:
         parts: list[Array] = []
         for key, count in sorted(causes.items()):
             axes = [range(self.scope.base, self.scope.base + self.draw.size)] * count
+            self.draw.budget.spend(self.draw.size**count)  # each of them may have causes in turn
             for at in itertools.product(*axes):
                 parts.append(np.atleast_1d(np.asarray(self.named(key, at))).ravel())
         return np.concatenate(parts)
