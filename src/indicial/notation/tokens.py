@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Container
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from indicial.notation.signs import LETTER_COMMANDS, MARKS
+from indicial.notation.characters import LOWERED, RAISED, STYLED, plain_letter, set_small
+from indicial.notation.signs import LETTER_COMMANDS, MARKS, is_word
 from indicial.notation.source import Source, Span
 
 
@@ -42,11 +43,14 @@ def is_sign(token: Token, signs: Container[str]) -> bool:
 
 
 # Each alternative is a plain run without nested repetition, so matching is linear.
-_COMMON = r"""
+_COMMON = rf"""
     (?P<blank>[ \t\r\f\v\u00a0\u2009\u200a\u200b\u3000]+)
-  | (?P<row>\\\\\*?(?:\[[ ]*-?[0-9.]+[ ]*[a-z]{2}[ ]*\])?)
+  | (?P<row>\\\\\*?(?:\[[ ]*-?[0-9.]+[ ]*[a-z]{{2}}[ ]*\])?)
   | (?P<command>\\(?:[A-Za-z]+\*?|.))
   | (?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+)
+  | (?P<raised>[{RAISED}]+)
+  | (?P<lowered>[{LOWERED}]+)
+  | (?P<styled>[{STYLED}]+)
 """
 _PLAIN = re.compile(
     r"(?P<newline>\n)|(?P<comment>\#[^\n]*)|"
@@ -93,7 +97,11 @@ def tokenize(source: Source, start: int, end: int, latex: bool) -> list[Token]:
             space = True
             continue
         span, piece = Span(source, begin, start), found.group()
-        if kind in ("word", "letter", "sign") and len(piece) == 1 and not piece.isascii():
+        if kind in ("raised", "lowered"):
+            tokens.extend(_script(piece, span, space, latex))
+        elif kind == "styled":
+            tokens.extend(_styled(piece, span, space, latex))
+        elif kind in ("word", "letter", "sign") and len(piece) == 1 and not piece.isascii():
             tokens.extend(_split(piece, span, space, latex))
         else:
             tokens.append(Token(kind, piece, span, space))
@@ -121,10 +129,6 @@ def _split(character: str, span: Span, space: bool, latex: bool) -> list[Token]:
     if len(parts) > 1 and all(part in MARKS for part in parts[1:]):
         kind = "letter" if latex else "word"
         return [Token(kind, parts[0], span, space), *(Token("mark", p, span) for p in parts[1:])]
-    if character in _RAISED:
-        return [Token("sign", "^", span, space), Token("number", _RAISED[character], span)]
-    if character in _LOWERED:
-        return [Token("sign", "_", span, space), Token("number", _LOWERED[character], span)]
     if character == "″":
         return [Token("sign", "'", span, space), Token("sign", "'", span)]
     # Greek and script letters are names of one letter on both surfaces, so they join no word.
@@ -133,5 +137,39 @@ def _split(character: str, span: Span, space: bool, latex: bool) -> list[Token]:
 
 
 _LETTERS = frozenset(LETTER_COMMANDS.values()) | {"∆"}
-_RAISED = {sign: str(digit) for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
-_LOWERED = {sign: str(digit) for digit, sign in enumerate("₀₁₂₃₄₅₆₇₈₉")}
+
+
+def _script(run: str, span: Span, space: bool, latex: bool) -> list[Token]:
+    """`ₜ₋₁` is `_{t-1}`, `⁽ˡ⁾` is `^{(l)}`, `ᵀ` is `^⊤`: small letters side by side are one script."""
+    small = [set_small(character) or ("^", character) for character in run]
+    sign, text = small[0][0], "".join(letter for _, letter in small)
+    if (sign, text) == ("^", "T"):
+        text = "⊤"
+    places = [Span(span.source, span.start + n, span.start + n + 1) for n in range(len(run))]
+    inside = [
+        replace(token, span=places[token.span.start].to(places[token.span.end - 1]))
+        for token in tokenize(Source("", text), 0, len(text), latex)
+    ]
+    opening = [Token("sign", sign, places[0], space)]
+    if len(inside) == 1:
+        return [*opening, *inside]
+    return [*opening, Token("sign", "{", places[0]), *inside, Token("sign", "}", places[-1])]
+
+
+def _styled(run: str, span: Span, space: bool, latex: bool) -> list[Token]:
+    """`𝐖𝐡` is W and h in bold; `𝑡𝑎𝑛ℎ` is a word all the same."""
+    read = [plain_letter(character) for character in run]
+    text = "".join(letter for letter, _ in filter(None, read))
+    if len(text) == len(run) and is_word(text, called=False):
+        return [Token("word", text, span, space)]
+    tokens: list[Token] = []
+    for n, (character, known) in enumerate(zip(run, read, strict=True)):
+        place = Span(span.source, span.start + n, span.start + n + 1)
+        if known is None:
+            tokens += _split(character, place, space, latex)
+        elif known[0].isdigit():
+            tokens.append(Token("number", known[0], place, space))
+        else:
+            tokens.append(Token("letter" if latex else "word", known[0], place, space, known[1]))
+        space = False
+    return tokens
