@@ -213,7 +213,7 @@ class _Asker:
         read_blocks = [
             (display.body.start, section, strict(parsed))
             for section, display, parsed in parse_document(self.document)
-            if display.surface == "plain"
+            if display.strict
         ]
         parsed = {start: found.statements for start, _, found in read_blocks}
         blocks = [

@@ -231,7 +231,7 @@ def _displayed(document: Document) -> list[Block]:
     """What the displays of a document say, with the headings that they stand under."""
     return [
         Block(
-            found.title, p.statements, p.faults, p.skipped, display.surface == "plain", found.level,
+            found.title, p.statements, p.faults, p.skipped, display.strict, found.level,
             found.above,
         )
         for found, display, parsed in parse_document(document)
@@ -292,12 +292,12 @@ def _with_slips(block: Block, together: Heading) -> Block:
 def _parsed(document: Document) -> Iterator[Parsed]:
     """What each display says, of a text that is to be one program."""
     for display, parsed in parse_pasted(document):
-        yield strict(parsed) if display.surface == "plain" else parsed
+        yield strict(parsed) if display.strict else parsed
 
 
 def _judged(parsed: Parsed, display: Display, document: Document) -> Parsed:
     """What a display says: what does not read is a slip among equations, and in prose something else."""
-    if display.surface == "plain":
+    if display.strict:
         return strict(parsed)
     return parsed if document.flavour == "formula" else loose(parsed)
 
@@ -329,7 +329,7 @@ def strict(parsed: Parsed) -> Parsed:
 def _mend(skipped: Skipped) -> str:
     """What may be meant by a line that says nothing: `Claim y ≥ 0`, `y ≥ 0`, `claim y => 0`."""
     text = skipped.span.text
-    word = text.split()[0]
+    word = text.partition(" ")[0]
     if word != "claim" and get_close_matches(word.rstrip(":").lower(), ["claim"], cutoff=0.7):
         return f"did you mean `claim`? `{word}` begins nothing here"
     if "=>" in text:

@@ -101,6 +101,32 @@ def _has_prose(text: str) -> bool:
     )
 
 
+_OPTION = re.compile(r"[ \t]*:[\w-]+:[^\n]*")
+
+
+def directive(text: str, start: int, behind: int) -> tuple[int, int]:
+    """Where the body of `.. math::` begins and ends: the rest of its line, and what is indented below it."""
+    indent = _indent(text[text.rfind("\n", 0, start) + 1 :])
+    line_end = text.find("\n", behind)
+    end = position = len(text) if line_end < 0 else line_end
+    first = behind if text[behind:end].strip() else end
+    while position < len(text):
+        following = text.find("\n", position + 1)
+        following = len(text) if following < 0 else following
+        line = text[position + 1 : following]
+        if line.strip() and _indent(line) <= indent:
+            break
+        if first == position and _OPTION.fullmatch(line):
+            first = following
+        end = following if line.strip() else end
+        position = following
+    return min(first, end), end
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
 _BACKTICKS = re.compile(r"`+")
 _EMPTY_LINE = re.compile(r"\n[ \t\r]*\n")
 _DIRECTIVE_OPTION = re.compile(r"[ \t]*:[\w-]+:[^\n]*\n")
@@ -117,13 +143,16 @@ class Fence:
 
 
 def fence(text: str, opening: str, behind: int, quoted: bool = False) -> Fence | None:
-    """The block whose opening line ends at `behind`; None if the line is only a code span.
+    """The block whose opening line ends at `behind`; None if the line is only a code span, or underlines a title.
 
     A block that is never closed goes on to the end of the text, or of the quotation that it is in.
     """
     sign = opening[0]
     length = len(opening) - len(opening.lstrip(sign))
     if sign == "`" and "`" in opening[length:]:
+        return None
+    above = line_before(text, max(0, behind - len(opening) - 1)).strip()
+    if sign == "~" and opening.strip() == "~" * length and 0 < len(above) <= length:
         return None
     words = opening[length:].replace("{", " ").replace("}", " ").split(maxsplit=1)
     language = words[0].strip(".,").lower() if words else ""

@@ -39,6 +39,7 @@ from indicial.notation.markup import (
 )
 from indicial.notation.notebooks import cells
 from indicial.notation.parse import Parsed, parse
+from indicial.notation.plain_lines import as_typed, equation_lines
 from indicial.notation.scanner import inputs, scan
 from indicial.notation.silences import Silences, find_silences, silenced
 from indicial.notation.source import Source, Span
@@ -179,22 +180,31 @@ def by_looks(text: str) -> Flavour:
         return "tex"
     if _DELIMITED.search(text):
         return "tex" if _TEX.search(text) and not _MARKDOWN.search(text) else "prose"
-    if re.search(r"\\[A-Za-z]", text) and not _PLAIN.search(text):
+    if _PLAIN.search(text):
+        return "plain"
+    if re.search(r"\\[A-Za-z]", text):
         return "formula"
-    return "plain"
+    return "prose" if _SPOKEN.search(text) else "plain"
 
 
 _TEX = re.compile(
     r"\\\[|\\begin\{(?:equation|align|eqnarray|gather|multline|displaymath|split|flalign|frame)"
     r"|\\(?:sub)*section|\\frametitle"
 )
-_MARKDOWN = re.compile(r"^#{1,6} |```", re.MULTILINE)
-_DELIMITED = re.compile(rf"\$|\\\(|```|{_TEX.pattern}")
+_OTHER_MARKUP = r"```|<math\b|:math:`|^[ \t]*\.\.[ \t]+math::"
+_MARKDOWN = re.compile(rf"^#{{1,6}} |{_OTHER_MARKUP}", re.MULTILINE)
+_DELIMITED = re.compile(rf"\$|\\\(|{_OTHER_MARKUP}|{_TEX.pattern}", re.MULTILINE)
 """What stands around formulas in prose."""
 _SHOWN = re.compile(rf"\$[^$\n]+\$|\\\(|{_TEX.pattern}")
 """What shows that a file of equations holds LaTeX."""
 _PLAIN = re.compile(rf"^[ \t]*(?:{'|'.join((*KEYWORDS, 'claim'))})\b|#|.\[.+\].*=", re.MULTILINE)
 """What only the plain notation has; square brackets read the same on both surfaces."""
+
+_SPOKEN = re.compile(
+    r"^[ \t]*(?:[A-Z][a-z]{2,}|[A-Z]{2,}|[a-z]+[ \t][a-z]+)[\w’' \t,()-]*[:.,]?[ \t]*$",
+    re.MULTILINE,
+)
+"""A line of nothing but words between equations: a title, a label, a sentence."""
 
 _ELEMENTS = re.compile(r"\b(element|component|point)[- ]?wise\s+(product|multipl)", re.IGNORECASE)
 
@@ -218,6 +228,9 @@ def _parse(document: Document) -> Iterator[tuple[Display, Parsed]]:
             continue
         body, latex = item.body, item.surface == "latex"
         found = unquoted(tokenize(body.source, body.start, body.end, latex=latex), item.span)
+        if item.kind == "line":
+            words |= {t.text for t in found[:1]}
+            found = as_typed(found, words)
         if item.kind == "said" and latex and (shape := stated_shape(item)) is not None:
             found = in_space(found, item, shape)
         wrong: list[Fault] = []
@@ -428,6 +441,9 @@ class _Reader:
         if not tex:
             markup.headings = headings(source, markup.covers, titles)
             markup.inline += emphasised_names(markup)
+        if not (tex or markup.displays or any(says_equal(d.body.text) for d in markup.inline)):
+            lines = equation_lines(source)
+            markup.displays = [d for d in lines if not markup.covers(d.span.start)]
         self.faults += markup.faults
         if source is self.source:
             every = (*markup.displays, *markup.inline)

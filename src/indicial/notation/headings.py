@@ -4,7 +4,7 @@
 >>> [heading.title for heading in headings(source, lambda offset: False)]
 ['GRU', 'Problem 2. Attention.']
 
-Four kinds are sure of themselves: `# Title`, an underlined line, a bold or plain `Problem 2.` (or
+Five kinds are sure of themselves: `# Title`, `== Title ==`, an underlined line, a bold or plain `Problem 2.` (or
 a bold line alone), a numbered line alone (`1 Gates and states`). Slides and scanned notes
 have none of these: there, a short line that stands alone in title case is one (`Plain Cells`).
 
@@ -22,7 +22,10 @@ from dataclasses import dataclass
 from indicial.notation.source import Source
 
 _MARKDOWN = re.compile(r"[ ]{0,3}(?P<level>#{1,6})[ \t]+(?P<title>\S.*)")
-_UNDERLINE = re.compile(r"[ ]{0,3}(?:={2,}|-{2,})[ \t]*")
+_WIKI = re.compile(r"(?P<level>={2,6})[ \t]*(?P<title>[^=\s][^=]*?)[ \t]*(?P=level)")
+_UNDERLINE = re.compile(r"[ ]{0,3}(?P<sign>={2,}|-{2,}|[~^\"]{3,})[ \t]*")
+_UNDER_LEVELS = {"=": 1, "-": 2, "~": 3, "^": 4, '"': 5}
+"""What a line is underlined with; the last three are reStructuredText's."""
 _BOLD = re.compile(r"[ ]{0,3}(?P<mark>\*{2,3}|__)(?P<title>[^\s*_][^*\n]*?)(?P=mark)(?P<rest>.*)")
 _NUMBERED_WORD = re.compile(
     r"(?:Problem|Exercise|Question|Example|Section|Chapter|Lecture|Assignment|Task|Part|Step)"
@@ -147,11 +150,12 @@ def _sure(lines: _Lines, number: int) -> Heading | None:
     if match := _MARKDOWN.fullmatch(line):
         level = len(match["level"])
         return lines.heading(number, match["title"].rstrip("# \t"), level=level)
+    if match := _WIKI.fullmatch(line):
+        return lines.heading(number, match["title"], level=len(match["level"]))
     before_blank = lines.blank(number - 1)
-    underlined = before_blank and _UNDERLINE.fullmatch(lines.text(number + 1))
-    if underlined and line.lstrip()[0] not in "-+*•>|#$\\":
-        level = 1 if lines.text(number + 1).lstrip().startswith("=") else 2
-        return lines.heading(number, line, level=level)
+    underline = _UNDERLINE.fullmatch(lines.text(number + 1)) if before_blank else None
+    if underline and line.lstrip()[0] not in "-+*•>|#$\\":
+        return lines.heading(number, line, level=_UNDER_LEVELS[underline["sign"][0]])
     if before_blank and (match := _BOLD.fullmatch(line)):
         title, rest = match["title"].strip(), match["rest"].strip()
         if _NUMBERED_WORD.match(title):

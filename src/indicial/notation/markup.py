@@ -22,7 +22,7 @@ from indicial.notation.macros import Macro
 from indicial.notation.source import Source, Span
 
 Surface = Literal["plain", "latex"]
-Kind = Literal["display", "inline", "cell", "said"]
+Kind = Literal["display", "inline", "cell", "said", "line"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,11 @@ class Display:
     kind: Kind = "display"
     claims: bool = False
     """It stands in an environment `claim`: its rows are claims."""
+
+    @property
+    def strict(self) -> bool:
+        """Whether it is notation and no prose: what does not read in it is a slip."""
+        return self.surface == "plain" and self.kind != "line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +115,7 @@ def _within(stretches: list[tuple[int, int]], offset: int) -> bool:
 
 _LABEL = r"(?!(?:Figure|Fig|Table)\b)[^\W\d_][\w /'’-]{0,39}:"
 _BEFORE = re.compile(
-    r"[ \t\xa0]*(?:>[ \t]?)*(?:[-*+•‣◦–][ \t]+)*"  # quotation marks and bullets
+    r"[ \t\xa0]*(?:>[ \t]?)*(?:[-*+•‣◦–][ \t]+)*(?::{1,4}[ \t]*)?"  # quotation marks, bullets, a wiki's colons
     r"(?:\\item[ \t]*)?(?:\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,4})[.)][ \t]+)?"  # a number
     rf"(?:[*_]{{0,2}}{_LABEL}[*_]{{0,2}}|[*_]{{2}})?[ \t\xa0]*"
 )

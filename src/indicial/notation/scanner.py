@@ -23,10 +23,12 @@ from indicial.notation.source import Source, Span
 _TEX = re.compile(r"\\(?:[A-Za-z@]+|.)|\$\$?|%[^\n]*", re.DOTALL)
 _PROSE = re.compile(
     r"^(?P<container>(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t]){0,12})(?P<fence>(?:`{3,}|~{3,})[^\n]*)|"
-    r"\\(?:[A-Za-z@]+|.)|\$\$?|`+|<!--|<pre\b",
+    r"\\(?:[A-Za-z@]+|.)|\$\$?|(?P<role>:math:`[^`]{1,999}`)|`+|<!--|<pre\b|"
+    r"^[ \t]*(?P<directive>\.\.[ \t]+math::)|<math\b[^<>\n]*>",
     re.DOTALL | re.M,
 )
-"""A fence may stand behind the sign of a list or, where it is not read, of a quotation."""
+"""A fence may stand behind the sign of a list or, where it is not read, of a quotation. The last of these are
+reStructuredText's and MediaWiki's."""
 _ENVIRONMENT = re.compile(r"[ \t]*\{(?P<name>[A-Za-z]+)(?P<star>\*?)\}")
 _OPTIONS = re.compile(r"(?:[ \t]*<[^<>\n]*>|[ \t]*\[[^\[\]\n]*\])*[ \t]*")
 _INPUT = re.compile(r"[ \t]*(?:\{(?P<braced>[^{}\n]*)\}|[ \t](?P<bare>[^\s{}\\%]+))")
@@ -115,7 +117,14 @@ class _Scanner:
                 self.hide(match.start(), "-->", self.found.comments)
             elif sign == "<pre":
                 self.hide(match.start(), "</pre>", self.found.hidden)
-            elif opening := match.groupdict().get("fence"):
+            elif sign.startswith("<math"):
+                self.math_tag(match.start())
+            elif match["role"]:
+                self.add_inline(*match.span(), (match.start() + len(":math:`"), match.end() - 1))
+            elif match["directive"]:
+                inner = delimiters.directive(self.text, match.start("directive"), match.end())
+                self.add(match.start("directive"), inner[1], inner)
+            elif opening := match["fence"]:
                 self.fence(match.start("fence"), opening, ">" in match["container"])
             else:
                 self.code_span(match.start(), len(sign))
@@ -178,13 +187,24 @@ class _Scanner:
         """`$ … $`; in Markdown with no blank inside the dollars, unless it is alone on its line."""
         end = delimiters.closing_dollar(self.text, start)
         if end is not None and (self.tex or not delimiters.is_money(self.text, start, end)):
-            self.add_inline(start, end, (start + 1, end - 1))
+            ticks = self.text[start + 1] == self.text[end - 2] == "`"  # GitHub's and GitLab's
+            self.add_inline(start, end, (start + 1 + ticks, end - 1 - ticks))
 
     def round(self, start: int) -> None:
         r"""`\( … \)`."""
         end = delimiters.closing(self.text, r"\(", start)
         if end is not None:
             self.add_inline(start, end, (start + 2, end - 2))
+
+    def math_tag(self, start: int) -> None:
+        """`<math>…</math>` of a wiki; in a page of HTML it holds elements, and is not read."""
+        end = self.text.find("</math>", self.position)
+        if end < 0:
+            return
+        if "<" in self.text[self.position : end]:
+            self.hide(start, "</math>", self.found.hidden)
+        else:
+            self.add_inline(start, end + len("</math>"), (self.position, end))
 
     def unclosed(self, sign: str, start: int) -> None:
         span = Span(self.source, start, start + len(sign))
@@ -360,7 +380,8 @@ class _Scanner:
         """A fenced block: the language decides whether it is a display."""
         block = fence(self.text, opening, self.position, quoted)
         if block is None:
-            self.code_span(start, len(opening) - len(opening.lstrip("`")))
+            if opening[0] == "`":
+                self.code_span(start, len(opening) - len(opening.lstrip("`")))
             return
         self.position = block.end
         if quoted and block.language in PLAIN_FENCES:

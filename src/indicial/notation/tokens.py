@@ -151,7 +151,7 @@ def _script(run: str, span: Span, space: bool, latex: bool) -> list[Token]:
         for token in tokenize(Source("", text), 0, len(text), latex)
     ]
     opening = [Token("sign", sign, places[0], space)]
-    if len(inside) == 1:
+    if len(text) == 1:
         return [*opening, *inside]
     return [*opening, Token("sign", "{", places[0]), *inside, Token("sign", "}", places[-1])]
 
