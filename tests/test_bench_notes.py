@@ -163,6 +163,8 @@ KEPT = (
     "usual",
     "habits",
     "everyday",
+    "margins",
+    "dialects",
 )
 """The sets whose displays stand in folders of the same names."""
 
