@@ -20,6 +20,7 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from indicial.notation import files
+from indicial.notation.activations import defines_called, said_function
 from indicial.notation.faults import Fault
 from indicial.notation.grouping import own_words
 from indicial.notation.headings import Heading, headings
@@ -47,7 +48,7 @@ from indicial.notation.stated_shapes import in_space, stated_shape
 from indicial.notation.syntax import Call, Declaration, Expression, Name
 from indicial.notation.telling import subject, told
 from indicial.notation.tokens import Token, tokenize, unquoted
-from indicial.notation.vocabulary import GIVEN, KEYWORDS, SPACE, TOLD
+from indicial.notation.vocabulary import CALLED, GIVEN, KEYWORDS, SPACE, TOLD
 
 __all__ = ["Display", "Document", "Section", "parse_document", "parse_inline", "read", "read_text"]
 
@@ -264,6 +265,8 @@ def _parsed(
             parsed = replace(parsed, faults=(*faults, *parsed.faults))
             if display.kind == "said" and says_given(display):
                 parsed = Parsed(tuple(_given(tokens, display.surface == "latex")))
+            elif display.kind == "said" and (function := said_function(display)) is not None:
+                parsed = Parsed(tuple(_called(display, *function)))
             elif display.kind == "said":
                 said = [s for s in parsed.statements if isinstance(s, Declaration)]
                 said = [s for s in said if s.keyword == SPACE and _listed(s)]
@@ -301,6 +304,18 @@ def _given(tokens: list[Token], latex: bool) -> Iterator[Declaration]:
     for statement in parse([word, *tokens], latex).statements:
         if isinstance(statement, Declaration):
             yield replace(statement, keyword=GIVEN)
+
+
+def _called(display: Display, name: str, function: str) -> Iterator[Declaration]:
+    """`\\phi` is tanh, as a declaration."""
+    source, start = display.body.source, display.body.text.index(name) + display.body.start
+    tokens = tokenize(source, start, start + len(name), latex=True)
+    word = Token("text", "input", Span(source, start, start))
+    for statement in parse([word, *tokens], latex=True).statements:
+        if isinstance(statement, Declaration):
+            base, _, label = function.partition("_")
+            scripts = (Name(label, font="roman"),) if label else ()
+            yield replace(statement, keyword=CALLED, domain=Name(base, sub=scripts))
 
 
 def _told(display: Display, tokens: list[Token]) -> list[Declaration]:
@@ -463,8 +478,11 @@ class _Reader:
                 or says_given(item)
                 or told(item)
                 or stated_shape(item)
+                or said_function(item)
             ):
                 self.add(replace(item, kind="said"))
+            elif defines_called(item, markup.displays):
+                self.add(replace(item, kind="display"))
             elif says_equal(item.body.text):
                 self.inline.append(item)
                 self.reading.append(item)

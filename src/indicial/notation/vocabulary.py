@@ -17,6 +17,9 @@ GIVEN = "given"
 TOLD = "told"
 """So do words: "the weight matrix $W$"; the domain is the word."""
 
+CALLED = "called"
+"""What a sentence says that a function is: "where $\\phi$ is the hyperbolic tangent"; the domain is the function."""
+
 SEEN = "seen"
 """So does the left side of an equation that is not read: the t of `δ_t = …` numbers steps. Behind it stand
 the letters that number something, in brackets."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from indicial.notation.faults import BESIDE
 from indicial.notation.printers import unicode as print_unicode
 from indicial.notation.syntax import Declaration, Equation, Statement
-from indicial.notation.vocabulary import SEEN, SPACE, TOLD
+from indicial.notation.vocabulary import CALLED, SEEN, SPACE, TOLD
 from indicial.program.cost.cost import order
 from indicial.program.explain.facts import Facts, Named, read
 from indicial.program.explain.numbers import both, count, formula, in_bytes, leading
@@ -120,7 +120,7 @@ def shown_equations(program: Program) -> list[Statement]:
 
 def _in_tables(statement: Statement) -> bool:
     """Declarations that the tables below the equations say again."""
-    told = ("input", "parameter", "constant", "size", "range", SEEN, SPACE, TOLD)
+    told = ("input", "parameter", "constant", "size", "range", CALLED, SEEN, SPACE, TOLD)
     return isinstance(statement, Declaration) and statement.keyword in told
 
 

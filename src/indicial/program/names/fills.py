@@ -26,6 +26,7 @@ from typing import TypeGuard
 from indicial.notation import syntax as s
 from indicial.notation.parse import canonical_name, parse_name, parse_text
 from indicial.notation.printers import name_key, unicode
+from indicial.notation.vocabulary import CALLED
 from indicial.program.messages import IndicialError, Messages
 from indicial.program.names.cells import Cell, Filling, Resolver, find_cell
 from indicial.program.names.letters import is_hole
@@ -192,9 +193,14 @@ def _names(statement: s.Statement) -> tuple[s.Name, s.Name] | None:
 
 
 def _with_functions(statements: list[s.Statement]) -> list[s.Statement]:
-    """`φ = tanh`, `σ_h = tanh`: every φ(…) and σ_h(…) is tanh(…)."""
-    known: dict[s.Expression, s.Name] = {}
+    """`φ = tanh`, `σ_h = tanh`, "where φ is the hyperbolic tangent": every φ(…) and σ_h(…) is tanh(…)."""
     called = {call.function for call in s.every(statements, s.Call)}
+    known: dict[s.Expression, s.Name] = {
+        item: st.domain
+        for st in statements
+        if isinstance(st, s.Declaration) and st.keyword == CALLED and isinstance(st.domain, s.Name)
+        for item in st.items
+    }
     for statement in statements:
         left, right = _sides(statement)
         if isinstance(right, s.Name) and right.bare and right.base in BUILT_IN and left in called:
@@ -206,6 +212,9 @@ def _with_functions(statements: list[s.Statement]) -> list[s.Statement]:
         new = node.rebuild(change)
         if isinstance(new, s.Call) and new.function in known:
             function = known[new.function]
+            if function.base == "softmax" and len(new.arguments) == 1:
+                body = s.Group(new.arguments[0], span=new.span)
+                return s.Reduction("softmax", (), None, body, span=new.span)
             return replace(new, function=replace(function, span=new.function.span))
         return new
 

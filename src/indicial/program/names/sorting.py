@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import name_key, unicode
-from indicial.notation.vocabulary import GIVEN, SEEN, SPACE, TOLD
+from indicial.notation.vocabulary import CALLED, GIVEN, SEEN, SPACE, TOLD
 from indicial.program.messages import Messages
 from indicial.program.names.letters import GROUPS, family, index_name, is_capital, is_hole
 from indicial.program.names.naming import Naming
@@ -69,7 +69,7 @@ def outline(statements: Iterable[s.Statement], messages: Messages, document: boo
 
 def says_what(statement: s.Statement) -> bool:
     """What a sentence says of a name: `x ∈ ℝ^d` for vector style, a start that is given."""
-    said = (SPACE, GIVEN, TOLD, SEEN)
+    said = (SPACE, GIVEN, TOLD, SEEN, CALLED)
     return isinstance(statement, s.Declaration) and statement.keyword in said
 
 

@@ -17,7 +17,7 @@ from itertools import groupby
 from indicial.notation import syntax as s
 from indicial.notation.headings import SLIDE, is_part
 from indicial.notation.printers import name_key
-from indicial.notation.vocabulary import SPACE, TOLD
+from indicial.notation.vocabulary import CALLED, SPACE, TOLD
 from indicial.program.lowering.places import describe
 from indicial.program.messages import IndicialError, Messages, there_is
 from indicial.program.names.gradients import abbreviated, named, varying
@@ -92,7 +92,7 @@ def divide(blocks: Iterable[Block]) -> list[Part]:
         parts += found
         every = (st for block in together for st in block.statements)
         said = (st for st in every if isinstance(st, s.Declaration))
-        sections.append((found, [st for st in said if st.keyword in (SPACE, TOLD)]))
+        sections.append((found, [st for st in said if st.keyword in (CALLED, SPACE, TOLD)]))
     for part in parts:
         part.home = home
     for number, part in enumerate(parts):
@@ -124,7 +124,7 @@ def _tell(sections: list[tuple[list[Part], list[s.Declaration]]]) -> None:
             known = {_kept_apart(item) for item in told if isinstance(item, s.Name)}
             for _, said in near:
                 part.statements[:0] = [
-                    replace(st, keyword=TOLD, value=ELSEWHERE)
+                    st if st.keyword == CALLED else replace(st, keyword=TOLD, value=ELSEWHERE)
                     for st in said
                     for item in st.items
                     if isinstance(item, s.Name)

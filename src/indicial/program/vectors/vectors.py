@@ -22,7 +22,7 @@ from indicial.notation import syntax as s
 from indicial.notation.faults import Skipped
 from indicial.notation.printers import unicode
 from indicial.notation.source import Span
-from indicial.notation.vocabulary import SEEN, SPACE, TOLD
+from indicial.notation.vocabulary import CALLED, SEEN, SPACE, TOLD
 from indicial.program.messages import Message, Messages
 from indicial.program.names import inverses
 from indicial.program.names.letters import COUNTING, MATRICES, shifted
@@ -565,7 +565,7 @@ class _Rewriting:
 
     def _declaration(self, statement: s.Declaration) -> list[s.Statement]:
         """Vectors that nothing defines are inputs, matrices parameters."""
-        if statement.keyword in (SEEN, SPACE, TOLD):
+        if statement.keyword in (CALLED, SEEN, SPACE, TOLD):
             return []
         if statement.keyword == "constant":
             return [replace(statement, items=tuple(self._full(item) for item in statement.items))]
