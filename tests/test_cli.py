@@ -206,6 +206,18 @@ def test_try_reads_standard_input(
     assert out.startswith("from standard input:")
 
 
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_a_text_that_is_piped_in_is_read(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("The gate:\n\ngₜ = σ(W xₜ\n"))
+    status, said, _ = run(capsys, command, "-")
+    assert status == 1 and "standard input:3:7: error: `(` is never closed" in said
+    monkeypatch.setattr("sys.stdin", Keyboard(""))
+    status, _, said = run(capsys, command, "-")
+    assert status == 2 and "pipe a text into it" in said
+
+
 def test_try_takes_the_clipboard_first(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

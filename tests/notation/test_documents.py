@@ -100,6 +100,25 @@ def test_flavour(name: str, text: str, kind: str) -> None:
     assert flavour(name, text) == kind
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "says"),
+    [
+        ("paper.pdf", b"%PDF-1.7\n\xff", "it is a PDF"),
+        ("notes.docx", b"PK\x03\x04\x14\x00", "it is a packed document"),
+        ("notes.typ", b"$ h_t = tanh(W h_(t-1)) $", "its notation is that of Typst"),
+    ],
+)
+def test_files_of_other_notations_are_refused_as_what_they_are(
+    tmp_path: Path, name: str, data: bytes, says: str
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    (fault,) = read(tmp_path / name).faults
+    assert says in fault.message and fault.hint
+    (tmp_path / "main.tex").write_text(rf"\input{{{name}}} \[a = 1\]")
+    document = read(tmp_path / "main.tex")
+    assert outline(document) == [("", ["a = 1"])] and len(document.faults) == 1
+
+
 def test_included_files_are_read_at_their_place(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "main.tex").write_text(

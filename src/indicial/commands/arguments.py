@@ -12,6 +12,7 @@ import difflib
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -24,6 +25,7 @@ from indicial.training.folders import check_run
 from indicial.training.settings import Option
 
 if TYPE_CHECKING:
+    from indicial.notation.documents import Document
     from indicial.program.program import Program
 
 
@@ -281,6 +283,15 @@ def with_settings(
     return [[with_constants(program) for program in one] for one in documents], sizes
 
 
+def _piped() -> Document:
+    """What is piped in, as a text whose looks tell what it is."""
+    from indicial.notation.documents import read_text
+
+    if sys.stdin is None or sys.stdin.isatty():
+        raise IndicialError("- is standard input: pipe a text into it, or name a file")
+    return read_text(sys.stdin.read(), "standard input")
+
+
 def read_programs(
     options: argparse.Namespace, names: Sequence[str], join: bool = False
 ) -> tuple[list[list[Program]], dict[str, int]]:
@@ -288,10 +299,11 @@ def read_programs(
     from indicial.library.loading import load, load_document
 
     chosen = stretch(options)
+    texts = [_piped() if name == "-" else name for name in names]
 
     def read(fills: dict[str, str]) -> list[list[Program]]:
         if join:
-            return [[load(*names, fills=fills)]]
-        return [load_document(name, fills=fills, **chosen) for name in names]
+            return [[load(*texts, fills=fills)]]
+        return [load_document(text, fills=fills, **chosen) for text in texts]
 
     return with_settings(options, read)

@@ -37,16 +37,17 @@ if TYPE_CHECKING:
     from indicial.program.program import Program
 
 
-TEXTS = (".eq", ".md", ".tex", ".ipynb")
+TEXTS = (".eq", ".md", ".rst", ".tex", ".ipynb")
 """The endings of files that are checked in a folder."""
 
 CHECK = """\
-Checks files and models. Documents (.md, .tex, .txt, .ipynb) may hold many
-programs, one for each heading; an .eq file is one program. A folder stands for
-the .eq, .md, .tex and .ipynb files in it and in its folders, except
-notebooks beside the .md file that they were made from. Every mistake is shown
-with its place, what was derived and what to do. A comment silences a message:
-`# indicial: ignore[code]` on its line or on the line before.
+Checks files and models. Documents (.md, .tex, .txt, .rst, .ipynb) may hold
+many programs, one for each heading; an .eq file is one program, and - is
+standard input. A folder stands for the .eq, .md, .rst, .tex and .ipynb files in
+it and in its folders, except notebooks beside the .md file that they were made
+from. Every mistake is shown with its place, what was derived and what to do. A
+comment silences a message: `# indicial: ignore[code]` on its line or on the
+line before.
 
 Claims are tried on random draws and at corner sizes, each with a line that
 says how near it came. One that does not hold is an error, with the smallest
@@ -61,7 +62,7 @@ def add(commands: Commands[Any]) -> None:
     """Adds `check` and `models` to the parser of `indicial`."""
     check = command(commands, "check", "find mistakes in equations", CHECK, _check)
     check.add_argument(
-        "files", nargs="+", metavar="FILE", help="a file, a folder, or the name of a model"
+        "files", nargs="+", metavar="FILE", help="a file, a folder, the name of a model, or -"
     )
     option(check, "--join", "read all files as one program")
     option(check, "--format", "messages as text, as JSON, as annotations of GitHub, or as SARIF "

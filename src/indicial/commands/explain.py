@@ -41,6 +41,7 @@ question mark was guessed.
   indicial explain transformer focus        the two as one program
   indicial explain notes.md --section "The cell"
   indicial explain notes.md --from Gates --to "The state"
+  indicial explain - < chat.txt             what was copied from elsewhere
   indicial explain lstm --graph lstm.svg    a drawing of what needs what
   indicial explain lstm --gradient          the equations of backpropagation
   indicial explain lstm --latex > lstm.tex  a document for pdflatex
@@ -69,7 +70,9 @@ def add(commands: Commands[Any]) -> None:
     """Adds `explain`, `try` and `plot` to the parser of `indicial`."""
     explain = command(commands, "explain", "say how equations were read and what they cost",
                       EXPLAIN, _explain)  # fmt: skip
-    explain.add_argument("what", nargs="+", metavar="NAME|FILE", help="a model or a file")
+    explain.add_argument(
+        "what", nargs="+", metavar="NAME|FILE", help="a model, a file, or - for standard input"
+    )
     spelling = explain.add_mutually_exclusive_group()
     option(spelling, "--latex", "the equations as a LaTeX document, and nothing else")
     option(spelling, "--unicode", "print the equations in Unicode")

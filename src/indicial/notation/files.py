@@ -21,6 +21,18 @@ _REPOSITORIES = (".git", ".hg", ".svn")
 _TEX = (".tex", ".sty", ".ltx", ".cls", ".def")
 
 
+_FOREIGN = {
+    b"%PDF-": ("it is a PDF", "name its LaTeX source, or copy its equations into a text"),
+    b"PK\x03\x04": ("it is a packed document", "save it as LaTeX or Markdown; `pandoc` can"),
+    b"\xd0\xcf\x11\xe0": (
+        "it is a document of an old Word",
+        "save it as LaTeX or Markdown; `pandoc` can",
+    ),
+}
+"""How files begin that hold formulas in no notation that is read, with what to do."""
+_TYPST = ("its notation is that of Typst", "`pandoc notes.typ -o notes.tex` makes LaTeX of it")
+
+
 def load(path: Path, name: str | None = None) -> tuple[Source, list[Fault]]:
     """The text of a file; an empty text and a fault if it cannot be read."""
     name = str(path) if name is None else name
@@ -39,10 +51,21 @@ def load(path: Path, name: str | None = None) -> tuple[Source, list[Fault]]:
         problem = "there is no such file"
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or str(error)
-    if problem is not None:
+    hint = ""
+    if problem is None:
+        problem, hint = _foreign(data, path.suffix)
+    if problem:
         source = Source(name, "")
-        return source, [Fault("file", f"{name} cannot be read: {problem}", (Span(source, 0, 0),))]
+        message = f"{name} cannot be read: {problem}"
+        return source, [Fault("file", message, (Span(source, 0, 0),), hint)]
     return decode(data, name)
+
+
+def _foreign(data: bytes, suffix: str) -> tuple[str, str]:
+    """Why a file is none that is read, and what to do; nothing if it may be one."""
+    if suffix.lower() == ".typ":
+        return _TYPST
+    return next((why for begins, why in _FOREIGN.items() if data.startswith(begins)), ("", ""))
 
 
 def decode(data: bytes, name: str) -> tuple[Source, list[Fault]]:
