@@ -83,6 +83,28 @@ def test_backticks_between_dollars_are_no_part_of_a_formula() -> None:
     assert lines("The state:\n\n$`h_t = W h_{t-1}`$\n", "a.md") == ["h_t = W h_{t-1}"]
 
 
+CHAT_WITHOUT_BACKSLASHES = r"""The update gate ( z_t ) is
+
+[
+z_t = \sigma(W_z x_t + U_z [h_{t-1}])
+]
+
+[ h_t = (1 - z_t) \odot h_{t-1} ]
+
+[see](http://x.y/a_b=c) and [1], where
+[
+{"a_b": 1, "c": "= 2"}
+- [ ] to do
+[ref]: http://x.y
+"""
+
+
+def test_brackets_that_lost_their_backslashes_are_displays() -> None:
+    wanted = [r"z_t = \sigma(W_z x_t + U_z [h_{t-1}])", r"h_t = (1 - z_t) \odot h_{t-1}"]
+    assert lines(CHAT_WITHOUT_BACKSLASHES, "chat.md") == wanted
+    assert lines(CHAT_WITHOUT_BACKSLASHES, "pasted") == wanted
+
+
 RST = r"""GRU
 ~~~
 

@@ -82,6 +82,21 @@ def is_display(text: str, start: int, end: int) -> bool:
     return "=" in inside and _COMMAND.search(inside) is not None
 
 
+_BARE_END = re.compile(r"\][ \t]*[.,;]?[ \t\r]*$|\n[ \t\r]*\n[ \t\r]*\n|^[ \t]*\[", re.M)
+
+
+def bare_display(text: str, inner: int) -> int | None:
+    """Where a display ends whose brackets lost their backslashes; None if it is no formula of LaTeX."""
+    for match in _BARE_END.finditer(text, inner, inner + 2000):
+        if match.group()[0] != "]":
+            return None
+        inside = text[inner : match.start()]
+        if all(inside.count(a) == inside.count(b) for a, b in ("[]", "{}")):
+            formula = _COMMAND.search(inside) or re.search(r"[A-Za-z][_^]", inside)
+            return match.start() if formula and re.search(r"=|\\[A-Za-z]", inside) else None
+    return None
+
+
 def line_before(text: str, offset: int) -> str:
     """The last signs of the line in front of the offset."""
     near = text[max(0, offset - 80) : offset]

@@ -192,7 +192,10 @@ _TEX = re.compile(
     r"\\\[|\\begin\{(?:equation|align|eqnarray|gather|multline|displaymath|split|flalign|frame)"
     r"|\\(?:sub)*section|\\frametitle"
 )
-_OTHER_MARKUP = r"```|<math\b|:math:`|^[ \t]*\.\.[ \t]+math::"
+_OTHER_MARKUP = (
+    r"```|<math\b|:math:`|^[ \t]*\.\.[ \t]+math::"
+    r"|^[ \t]*\[(?=[ \t]*$|[ \t][^\n]*\\[A-Za-z][^\n]*\][ \t.,]*$)"
+)
 _MARKDOWN = re.compile(rf"^#{{1,6}} |{_OTHER_MARKUP}", re.MULTILINE)
 _DELIMITED = re.compile(rf"\$|\\\(|{_OTHER_MARKUP}|{_TEX.pattern}", re.MULTILINE)
 """What stands around formulas in prose."""

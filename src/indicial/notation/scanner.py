@@ -24,11 +24,11 @@ _TEX = re.compile(r"\\(?:[A-Za-z@]+|.)|\$\$?|%[^\n]*", re.DOTALL)
 _PROSE = re.compile(
     r"^(?P<container>(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t]){0,12})(?P<fence>(?:`{3,}|~{3,})[^\n]*)|"
     r"\\(?:[A-Za-z@]+|.)|\$\$?|(?P<role>:math:`[^`]{1,999}`)|`+|<!--|<pre\b|"
-    r"^[ \t]*(?P<directive>\.\.[ \t]+math::)|<math\b[^<>\n]*>",
+    r"^[ \t]*(?P<directive>\.\.[ \t]+math::)|<math\b[^<>\n]*>|(?P<bare>^[ \t]*\[[ \t]*(?=[^\s\]]|\n))",
     re.DOTALL | re.M,
 )
-"""A fence may stand behind the sign of a list or, where it is not read, of a quotation. The last of these are
-reStructuredText's and MediaWiki's."""
+"""A fence may stand behind the sign of a list or, where it is not read, of a quotation. Then come
+reStructuredText's and MediaWiki's signs, and what is left of `\\[` where a chat lost its backslash."""
 _ENVIRONMENT = re.compile(r"[ \t]*\{(?P<name>[A-Za-z]+)(?P<star>\*?)\}")
 _OPTIONS = re.compile(r"(?:[ \t]*<[^<>\n]*>|[ \t]*\[[^\[\]\n]*\])*[ \t]*")
 _INPUT = re.compile(r"[ \t]*(?:\{(?P<braced>[^{}\n]*)\}|[ \t](?P<bare>[^\s{}\\%]+))")
@@ -124,6 +124,8 @@ class _Scanner:
             elif match["directive"]:
                 inner = delimiters.directive(self.text, match.start("directive"), match.end())
                 self.add(match.start("directive"), inner[1], inner)
+            elif match["bare"]:
+                self.bare_bracket(match.start("bare"), match.end("bare"))
             elif opening := match["fence"]:
                 self.fence(match.start("fence"), opening, ">" in match["container"])
             else:
@@ -205,6 +207,12 @@ class _Scanner:
             self.hide(start, "</math>", self.found.hidden)
         else:
             self.add_inline(start, end + len("</math>"), (self.position, end))
+
+    def bare_bracket(self, start: int, inner: int) -> None:
+        r"""`[ h_t = \tanh(…) ]` on lines of its own, as chats are copied: without its backslashes."""
+        end = delimiters.bare_display(self.text, inner)
+        if end is not None:
+            self.add(start, end + 1, (inner, end))
 
     def unclosed(self, sign: str, start: int) -> None:
         span = Span(self.source, start, start + len(sign))
