@@ -91,12 +91,14 @@ def test_inverses_in_vector_style() -> None:
     np.testing.assert_allclose(found["s"], w @ np.linalg.inv(a @ a.T) @ w)
 
 
-def test_an_inverse_in_vector_style_for_each_step() -> None:
-    """The gain of a Kalman filter."""
+@pytest.mark.parametrize("top", [r"^\top", "^T", r"^{\mathsf T}", "'"])
+@pytest.mark.parametrize("bold", ["", r"\mathbf "])
+def test_an_inverse_in_vector_style_for_each_step(top: str, bold: str) -> None:
+    """The gain of a Kalman filter: whatever turns the H before the bracket, only the bracket is inverted."""
+    text = r"@K_t = @P_t @H^\top (@H @P_t @H^\top + @R)^{-1}"
     program = Program.of_text(
-        r"\mathbf K_t = \mathbf P_t \mathbf H^\top (\mathbf H \mathbf P_t \mathbf H^\top + \mathbf R)^{-1}",
-        latex=True, document=True,
-    )  # fmt: skip
+        text.replace("@", bold).replace(r"^\top", top), latex=True, document=True
+    )
     assert not program.mistakes
     random = np.random.default_rng(4)
     p, h, r = random.normal(size=(2, 3, 3)), random.normal(size=(2, 3)), random.normal(size=(2, 2))

@@ -62,6 +62,26 @@ def changed(statement: s.Statement, change: Change) -> s.Statement:
     return statement
 
 
+Split = Callable[[s.Call], tuple[s.Expression, s.Expression] | None]
+"""What looks like a call → its two factors, if it is a product."""
+
+
+def multiplied(node: s.Expression, split: Split) -> s.Product | None:
+    """`W (a + b)` as a product; in `W (K U)^T` and `X^T (K + R)^{-1}` it is the bracket that is raised."""
+    call = node
+    if isinstance(node, s.Power | s.Transpose):
+        call = node.base if isinstance(node, s.Power) else node.body
+    parts = split(call) if isinstance(call, s.Call) else None
+    if parts is None:
+        return None
+    first, inside = parts
+    if isinstance(node, s.Power):
+        inside = replace(node, base=inside)
+    elif isinstance(node, s.Transpose):
+        inside = replace(node, body=inside)
+    return s.Product((first, inside), span=node.span)
+
+
 # ---------------------------------------------------------------------- one spelling for all
 
 
@@ -107,12 +127,17 @@ def transposed(statements: list[s.Statement]) -> list[s.Statement]:
         lettered = letter.isascii() or "Α" <= letter <= "Ω"  # γ^T may be a power, Θ^T is none
         return id(name) in beside and lettered and letter not in ("e", "T")
 
+    def split(call: s.Call) -> tuple[s.Expression, s.Expression] | None:
+        if not _turned_factor(call, top):
+            return None
+        name = replace(call.function, sup=call.function.sup[:-1])
+        held = s.Group(change(call.arguments[0]), span=call.arguments[0].span)
+        return s.Transpose(name, span=call.function.span), held
+
     def change(node: s.Expression) -> s.Expression:
-        if isinstance(node, s.Call) and _turned_factor(node, top):  # `R^T (a - g)`
-            name = replace(node.function, sup=node.function.sup[:-1])
-            held = s.Group(change(node.arguments[0]), span=node.arguments[0].span)
-            turned = s.Transpose(name, span=node.function.span)
-            return s.Product((turned, held), span=node.span)
+        if (product := multiplied(node, split)) is not None:  # `R^T (a - g)`
+            turned = isinstance(node, s.Power) and node.exponent == top
+            return product.rebuild(change) if turned else product
         if isinstance(node, s.Name) and is_turned(node):
             return s.Transpose(replace(node, sup=node.sup[:-1]), span=node.span)
         if isinstance(node, s.Transpose) and isinstance(node.body, s.Name):
@@ -158,11 +183,14 @@ def primed(statements: list[s.Statement]) -> list[s.Statement]:
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Product):
             node = replace(node, factors=tuple(map(turn, node.factors)))
-        factor = isinstance(node, s.Call) and node.function in turned and is_capital(node.word)
-        if isinstance(node, s.Call) and factor and len(node.arguments) == 1:
-            held = s.Group(change(node.arguments[0]), span=node.arguments[0].span)  # `X'(y - X b)`
-            return s.Product((turn(node.function), held), span=node.span)
-        return rebuilt(node, change)
+        product = multiplied(node, split)  # `X'(y - X b)`
+        return rebuilt(node, change) if product is None else product
+
+    def split(call: s.Call) -> tuple[s.Expression, s.Expression] | None:
+        if call.function not in turned or not is_capital(call.word) or len(call.arguments) != 1:
+            return None
+        held = s.Group(change(call.arguments[0]), span=call.arguments[0].span)
+        return turn(call.function), held
 
     def turn(node: s.Expression) -> s.Expression:
         if not isinstance(node, s.Name) or node not in turned:
@@ -239,24 +267,16 @@ def factors(statements: list[s.Statement]) -> list[s.Statement]:
         )
         return value and (known or bool(name.sup))
 
-    def bracket(call: s.Call) -> s.Expression:
+    def split(call: s.Call) -> tuple[s.Expression, s.Expression] | None:
+        if not is_factor(call):
+            return None
         body = change(call.arguments[0])
         loose = isinstance(body, s.Add | s.Negative | s.Hadamard | s.Product)
-        return s.Group(body, span=body.span) if loose else body
+        return call.function, s.Group(body, span=body.span) if loose else body
 
     def change(node: s.Expression) -> s.Expression:
-        if isinstance(node, s.Call) and is_factor(node):
-            return s.Product((node.function, bracket(node)), span=node.span)
-        if isinstance(node, s.Transpose | s.Power):  # `W (K U)^T`: the bracket is transposed
-            call = node.body if isinstance(node, s.Transpose) else node.base
-            if isinstance(call, s.Call) and is_factor(call):
-                inner = bracket(call)
-                raised: s.Expression = (
-                    replace(node, body=inner)
-                    if isinstance(node, s.Transpose)
-                    else replace(node, base=inner)
-                )
-                return s.Product((call.function, raised), span=node.span)
+        if (product := multiplied(node, split)) is not None:
+            return product
         result = rebuilt(node, change)
         if isinstance(result, s.Product):
             return s.flat(result)
