@@ -100,6 +100,13 @@ def test_flavour(name: str, text: str, kind: str) -> None:
     assert flavour(name, text) == kind
 
 
+@pytest.mark.parametrize("sign", ["=", r"{} =", r"\;=\;", r"&\quad ="])
+def test_a_formula_goes_on_in_the_next_display(sign: str) -> None:
+    text = r"$$y = W x$$" + "\n" + rf"$${sign} x$$"
+    (_, _, first), (_, _, second) = parse_document(read_text(text, "notes.md"))
+    assert len(first.statements[0].sides) == 3 and not second.statements
+
+
 @pytest.mark.parametrize(
     ("name", "data", "says"),
     [

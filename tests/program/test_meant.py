@@ -776,6 +776,7 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         0,
     ),
     "a vector of ones": (r"\mathbf s = \mathbf X \mathbf 1", {"s": 1, "X": 2}, 1),
+    "ones in old TeX": (r"{\bf s} = {\bf X} {\bf 1}", {"s": 1, "X": 2}, 1),
     "word vectors": (
         r"P(o | c) = \frac{\exp(u_o^\top v_c)}{\sum_{w \in V} \exp(u_w^\top v_c)}",
         {"P": 2, "u": 2, "v": 2},

@@ -345,6 +345,10 @@ def _with_places(item: Expression) -> Expression:
     return item
 
 
+_NOTHING = frozenset({"&", "{", "}", "\\,", "\\;", "\\:", "\\!", "\\ ", "\\quad", "\\qquad"})
+"""What may stand before the sign that a formula goes on with."""
+
+
 def _goes_on(before: Display, display: Display, tokens: list[Token]) -> bool:
     """Whether `$$= c$$` stands directly below `$$a = b$$`: a formula too long for one line."""
     if {before.kind, before.surface, display.kind, display.surface} != {"display", "latex"}:
@@ -352,7 +356,7 @@ def _goes_on(before: Display, display: Display, tokens: list[Token]) -> bool:
     if before.span.source is not display.span.source:
         return False
     between = before.span.source.text[before.span.end : display.span.start]
-    first = next((token.text for token in tokens if token.text != "&"), "")
+    first = next((token.text for token in tokens if token.text not in _NOTHING), "")
     return not between.strip() and between.count("\n") <= 1 and first in _RELATIONS
 
 

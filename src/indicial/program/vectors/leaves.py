@@ -286,7 +286,7 @@ def in_vector_places(statement: s.Statement) -> Iterator[s.Expression]:
                     yield two
 
 
-_BOLD_ONE = re.compile(r"\\(?:mathbf|boldsymbol|bm|mathbbm|mathds|mathbb)\s*\{?\s*$")
+_BOLD_ONE = re.compile(r"\\(?:mathbf|boldsymbol|bm|bf|mathbbm|mathds|mathbb)\s*\{?\s*$")
 _SO_MANY = re.compile(r"_\s*(?:[A-Za-z]|\{\s*[A-Za-z](?:_\{?\w+\}?)?\s*\})")
 
 
