@@ -222,3 +222,40 @@ def test_additive_attention_has_no_keys() -> None:
     p, x = tensors(program, drawn[0].parameters), tensors(program, batch([d.inputs for d in drawn]))
     one, other = (text.run(p, x, drawn[0].sizes, {}, {})["c"] for text in (called, plain))
     torch.testing.assert_close(one, other)
+
+
+MAPS = "input x[t,k], z[t,k], q[t,j]\nR[t,j] = {}\ny[t,j] = tanh(R[t,j])"
+
+
+@pytest.mark.parametrize(
+    ("equation", "expected"),
+    [
+        ("W[j,K] x[t,K] + b[j]", "F.linear(x, W, b)"),
+        ("b[j] + W[j,K] x[t,K]", "F.linear(x, W, b)"),
+        ("cos(q[t,j]) + W[j,K] x[t,K] + q[t,j] - b[j]", "torch.cos(q) + q + F.linear(x, W, -b)"),
+        ("W[j,K] x[t,K] + U[j,K] z[t,K] + b[j]", "F.linear(x, W) + F.linear(z, U, b)"),
+        ("b[j] - W[j,K] x[t,K]", "b - F.linear(x, W)"),
+        ("W[j,K] x[t,K] + q[t,j]", "F.linear(x, W) + q"),
+        ("W[j,K] x[t,K] / 3", "F.linear(x, W / 3)"),
+        ("W[j,K] x[t,K] / 3 + b[j]", "F.linear(x, W / 3, b)"),
+    ],
+)
+def test_what_has_the_indices_of_a_map_is_its_bias(equation: str, expected: str) -> None:
+    program = code(MAPS.format(equation))
+    assert f"R = {expected}  #" in emitted(program, ["y"]).text
+    agree(program, 3)
+
+
+@pytest.mark.parametrize(
+    ("equation", "maps"),
+    [
+        ("tanh(W[j,K] x[t,K] + b[j]) + cos(W[j,K'] x[t,K'])", 1),
+        ("tanh(W[j,K] x[t,K] + b[j]) + cos(W[j,K'] x[t,K'] / 3)", 1),
+        ("tanh(W[j,K] x[t,K] + b[j]) + cos(W[j,K] x[t-1,K] + b[j])", 2),
+    ],
+)
+def test_a_map_that_is_read_twice_is_computed_once(equation: str, maps: int) -> None:
+    program = code(MAPS.format(equation))
+    text = emitted(program, ["y"]).text
+    assert text.count("F.linear(x") + text.count("F.linear(F.pad") == maps, text
+    agree(program, 3)

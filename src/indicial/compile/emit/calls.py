@@ -11,7 +11,7 @@ g[j] (x[t,j] - mean_J x[t,J]) / √(mean_J (x[t,J] - mean_I x[t,I])² + ε) + b[
                                                 F.layer_norm(x, (J,), g, b)
 
 Gain and offset are there or not; means and deviations may be tensors of their own. Convolutions are in
-`convolution`, the logarithm of a softmax at a token in `expressions`, linear maps in `patterns`. Where it is
+`convolution`, the logarithm of a softmax at a token in `expressions`, linear maps in `maps`. Where it is
 almost a call, it is told why not.
 
 recognised: attention (scaled_dot_product_attention)

@@ -16,7 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from indicial.compile.emit.calls import BIAS, Tell
+from indicial.compile.emit.maps import with_offset, with_scale
 from indicial.compile.emit.nodes import BOOL, FLOAT, INT, NUMBER, TORCH_FUNCTIONS, Listed, Node
 from indicial.compile.emit.numbers import SIGNS, number
 from indicial.compile.emit.reads import positions
@@ -60,6 +63,14 @@ class Factored:
     negative: bool = False
 
 
+class Term(NamedTuple):
+    """What is added, or taken away."""
+
+    expression: Expression
+    value: Value
+    minus: bool
+
+
 _INVERSE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 WIDE = 32
 """So many terms are added one after the other."""
@@ -71,8 +82,15 @@ class Elementwise:
     comparisons = COMPARISONS
 
     def __init__(
-        self, tensors: Tensors, usual: dict[str, int], evaluate: Evaluate, condition: Evaluate
+        self,
+        tensors: Tensors,
+        usual: dict[str, int],
+        evaluate: Evaluate,
+        condition: Evaluate,
+        tell: Tell,
     ) -> None:
+        self.tensors = tensors
+        self.tell = tell
         self.torch = tensors.torch
         self.ragged = tensors.ragged
         self.usual = usual
@@ -199,12 +217,34 @@ class Elementwise:
                 total = part if total is None else self.plus(total, part, False, env)
             assert total is not None
             return total
+        terms: list[Term] = []
         for argument in arguments:
             minus = isinstance(argument, Apply) and argument.function == "neg"
             inner = argument.arguments[0] if isinstance(argument, Apply) and minus else argument
-            value = self.evaluate(inner, env)
+            terms.append(Term(inner, self.evaluate(inner, env), minus))
+        for term in terms[:]:
+            if term in terms:  # which may have got a bias itself
+                self.put_into_a_map(term, terms, env)
+        for _, value, minus in terms:
             total = value if total is None and not minus else self.plus(total, value, minus, env)
         return total if total is not None else Value(self.torch.graph.literal(0))
+
+    def put_into_a_map(self, term: Term, terms: list[Term], env: Environment) -> None:
+        """A term that is the bias of another one, which is a linear map that nobody else computes."""
+        at = terms.index(term)
+        for other in (*reversed(terms[:at]), *terms[at + 1 :]):
+            both = (
+                None
+                if other.minus
+                else with_offset(self.torch, other.value, term.value, term.minus)
+            )
+            if both is None or not self.tensors.is_alone(other.expression, env):
+                continue
+            if self.tell(BIAS, "linear"):
+                first, last = sorted((at, terms.index(other)))
+                terms[last] = other._replace(value=both)
+                del terms[first]
+            return
 
     def plus(self, total: Value | None, value: Value, minus: bool, env: Environment) -> Value:
         if total is None:
@@ -311,7 +351,8 @@ class Elementwise:
 
     def scaled(self, found: Factored, env: Environment) -> Value:
         value = self.contract(found.factors, (), env) if found.factors else None
-        return self.times(value, found, env)
+        sources = [source for factor in found.factors for source in factor.sources]
+        return self.times(value, found, env, *sources)
 
     def contract(
         self,
@@ -322,8 +363,10 @@ class Elementwise:
     ) -> Value:
         return Contraction(self.torch, env, self.usual, called).sum(factors, summed)
 
-    def times(self, value: Value | None, found: Factored, env: Environment) -> Value:
-        """With the numbers of a product, its sign among them."""
+    def times(
+        self, value: Value | None, found: Factored, env: Environment, *sources: Expression
+    ) -> Value:
+        """With the numbers of a product, its sign among them; `sources` are what the value is of."""
         graph = self.torch.graph
         over = number(graph, "*", found.over) if found.over else graph.literal(1)
         under = number(graph, "*", found.under) if found.under else graph.literal(1)
@@ -335,8 +378,12 @@ class Elementwise:
             return self.negated(Value(quotient)) if found.negative else Value(quotient)
         if found.negative and over.value != 1:
             over, found = self.negated(Value(over)).node, Factored()
-        if over.value != 1:
-            value = self.binary("*", Value(over), value, env)
-        if under.value != 1:
-            value = self.binary("/", value, Value(under), env)
+        for sign, factor in (("*", over), ("/", under)):
+            if factor.value == 1:
+                continue
+            made = with_scale(self.torch, value, sign, factor)
+            if made is None or not all(self.tensors.is_alone(s, env) for s in sources):
+                pair = (Value(factor), value) if sign == "*" else (value, Value(factor))
+                made = self.binary(sign, *pair, env)
+            value = made
         return self.negated(value) if found.negative else value

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from indicial.compile.emit.batch import at_letters, log_name, moved_together, varies
-from indicial.compile.emit.calls import CROSS_ENTROPY, Tell, WrittenOut
+from indicial.compile.emit.calls import CROSS_ENTROPY, EMBEDDING, Tell, WrittenOut
 from indicial.compile.emit.elementwise import Elementwise, singular
 from indicial.compile.emit.nodes import BOOL, FLOAT, INT, NUMBER
 from indicial.compile.emit.reads import Array, Pick, Where, choose, read, shaped
@@ -59,7 +59,7 @@ class Evaluator:
         self.torch = tensors.torch
         self.ragged = tensors.ragged
         self.reader = tensors.read
-        self.elementwise = Elementwise(tensors, usual, self.evaluate, self.condition)
+        self.elementwise = Elementwise(tensors, usual, self.evaluate, self.condition, tell)
         self.reductions = Reductions(self.elementwise, tensors, tell)
         self.written_out = WrittenOut(tensors, tell, self.evaluate)
         self.rules: dict[type[ir.Expression], Callable[[Any, Environment], Value]] = {
@@ -118,7 +118,10 @@ class Evaluator:
 
     def read(self, node: ir.Read, env: Environment) -> Value:
         if not node.tensor.startswith(log_name("")):
-            return self.reader(node, env)
+            value = self.reader(node, env)
+            if value.node.operation == EMBEDDING:
+                self.tell(EMBEDDING, EMBEDDING)
+            return value
         value = self.likelihood(node, env) or self.reader(node, env)
         # Where nothing counts it may be -∞, whose gradient would be nan however it is left out.
         return self.elementwise.harmless(value, node, env, 0.0)

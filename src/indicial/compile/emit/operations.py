@@ -37,6 +37,7 @@ NEW = None
 IndexItem = Slice | Node | None
 """One item of an index expression: a slice, a place, or a new axis."""
 
+LINEAR = "F.linear"
 HINTS = {"mean": "mean", "sum": "total", "prod": "product", "amax": "largest"}
 
 
@@ -253,6 +254,10 @@ class Torch:
         return self.graph.make(
             "torch.einsum", EinsumLetters(axes), a, b, shape=shape, hint="product"
         )
+
+    def linear(self, x: Node, w: Node, *b: Node) -> Node:
+        """Rows times the rows of a matrix, perhaps plus a vector."""
+        return self.graph.make(LINEAR, x, w, *b, shape=(*x.shape[:-1], w.shape[0]), hint="product")
 
     def cat(self, parts: Sequence[Node], axis: int) -> Node:
         extent = sum((p.shape[axis] for p in parts), Size())

@@ -19,8 +19,9 @@ import json
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from indicial.compile.emit.nodes import (
     ALL,
@@ -79,6 +80,7 @@ class Comment:
 
 
 TextItem = Assign | Line | Return | Comment
+T = TypeVar("T", bound=TextItem)
 
 
 @dataclass
@@ -114,6 +116,18 @@ def roots(item: TextItem) -> list[Node]:
 def all_roots(block: Block) -> list[Node]:
     """Those of a whole block."""
     return [root for item in every_item(block) for root in roots(item)]
+
+
+def changed(item: T, change: Callable[[Node], Node]) -> T:
+    """An item of other nodes."""
+    match item:
+        case Assign(_, node, key):
+            return replace(item, node=change(node), key=key and change(key))
+        case Line(_, Node() as node):
+            return replace(item, node=change(node))
+        case Return(_, arguments):
+            return replace(item, arguments=tuple(map(change, arguments)))
+    return item
 
 
 def live_uses(block: Block) -> Counter[Node]:

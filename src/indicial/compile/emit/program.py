@@ -54,7 +54,9 @@ class Writing:
         self.torch = Torch(self.graph, self.sizes)
         self.lengths = {n: self.names.new(f"{self.letters[n]}_own") for n in sorted(ragged)}
         self.ragged = Ragged(self.torch, *self._told())
-        self.tensors = Tensors(self.code, self.torch, self.names, self.ragged, starts, zeros, want)
+        self.tensors = Tensors(
+            self.code, self.torch, self.names, self.ragged, starts, zeros, want, self.plan
+        )
         self.walks = Walks(self.code, self.plan, want)
         targets = dict.fromkeys(s.target for s in self.code.statements)
         self.identifiers = {name: self.names.new(name) for name in targets}

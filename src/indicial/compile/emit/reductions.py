@@ -244,7 +244,7 @@ class Reductions:
             total = self.elementwise.binary("/", total, ones, env)
         if total is None and node.operator == "mean" and not factors:
             return self.elementwise.times(None, found, env)
-        return self.elementwise.times(total, found, env)
+        return self.elementwise.times(total, found, env, node)
 
     def _plain_mean(self, factors: Sequence[Factor], names: Sequence[str]) -> Value | None:
         """The mean of one value that has all the indices."""

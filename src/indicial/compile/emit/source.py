@@ -20,10 +20,10 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from indicial.compile.emit.batch import MEMBER, lift, with_logs
-from indicial.compile.emit.calls import IN_PLACE, MERGED, NAMES, Finding
+from indicial.compile.emit.calls import NAMES
 from indicial.compile.emit.helpers import HELPERS
+from indicial.compile.emit.maps import with_shared
 from indicial.compile.emit.nodes import ALL, FLOAT, INDEXED, Listed, Node, Operand
-from indicial.compile.emit.patterns import biased, in_place, multiplied_together
 from indicial.compile.emit.printing import WIDTH, Line, Printer, Return, quoted
 from indicial.compile.emit.program import Emission, Writing
 from indicial.compile.emit.running import Source
@@ -75,14 +75,9 @@ class _Module:
         printer = Printer(self.names, self.letters)
         block.items += [Line(), Return(tuple(want), tuple(results))]
         emission.conditions.settle(block)
-        block, found = biased(block, emission.torch, self.patterns)
         given = emission.tensors.given
         weights = [given[n] for n in given if self.code.tensors[n].role == "parameter"]
-        more: list[Finding] = []
-        if MERGED in self.patterns:
-            block, more = multiplied_together(block, emission.torch, weights)
-        if IN_PLACE in self.patterns:
-            block = in_place(block, emission.torch)
+        block, shared = with_shared(block, emission.torch, weights, self.patterns)
         self.letters.update({n: v.node.operation for n, v in emission.sizes.variables.items()})
         body = printer.print(block)
         unpacked = self.unpacked(printer.live)
@@ -96,7 +91,7 @@ class _Module:
         lines += [*unpacked, *body]
         text = "\n".join(_tidy(lines))
         text = "\n".join([*_imports(text), text]) + "\n"
-        return Source.of(text, emission.functions, (*emission.findings, *found, *more))
+        return Source.of(text, emission.functions, (*emission.findings, *shared))
 
     def unpacked(self, live: Collection[Node]) -> list[str]:
         """What the function takes from its arguments, and only that."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from indicial.compile.emit.batch import Ragged, StartsBeyond, at_letters, position, varies
 from indicial.compile.emit.nodes import (
@@ -34,9 +35,12 @@ from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.reads import Array, Bounds, Pick, Where, bounds_of, choose, read
 from indicial.compile.emit.storage import Definition, Store, Walked, hull, merge
 from indicial.compile.emit.values import Environment, Value
+from indicial.compile.schedule.schedule import Plan, Run
 from indicial.program import ir
 from indicial.program.meaning.arrays import stored_extents
 from indicial.program.meaning.differing import stays_inside
+from indicial.program.moving import canonical, definition
+from indicial.program.rewrite import free_indices
 from indicial.program.sizes import Size
 
 
@@ -52,6 +56,7 @@ class Tensors:
     zeros: Collection[str]
     """Those of them that are 0 beyond their lengths."""
     want: Collection[str]
+    plan: Plan
 
     def __post_init__(self) -> None:
         reads = (read for statement in self.code.statements for read in statement.reads())
@@ -379,6 +384,22 @@ class Tensors:
         assert isinstance(node, ir.Read)
         return self.uses[node.tensor] == 1 and self.is_current(node, env)
 
+    def is_alone(self, node: ir.Expression, env: Environment) -> bool:
+        """Whether no other part of the text computes the same as an expression, or as what it reads."""
+        if isinstance(node, ir.Read):
+            found = definition(self.code, node) if self.serves_once(node, env) else None
+            return found is not None and self.is_alone_written(found)
+        return self.is_alone_written(node)
+
+    def is_alone_written(self, node: ir.Expression) -> bool:
+        return all(self.reductions[_numbered(part)] == 1 for part in node.every(ir.Reduce))
+
+    @cached_property
+    def reductions(self) -> Counter[ir.Expression]:
+        """How often each reduction is written in the equations that are no kernel's."""
+        bodies = (step.statement.body for step, _ in self.plan.walk() if isinstance(step, Run))
+        return Counter(_numbered(part) for body in bodies for part in body.every(ir.Reduce))
+
     def is_current(self, node: ir.Read, env: Environment) -> bool:
         """Whether a read is of what the loops around it are computing now, or of no loop's steps."""
         store = self.store(node.tensor)
@@ -409,3 +430,8 @@ class Tensors:
         absent: float,
     ) -> Value:  # fmt: skip
         return read(self.torch, array, [places[a] for a in axes], env, absent)
+
+
+def _numbered(node: ir.Expression) -> ir.Expression:
+    """An expression whatever its indices are called."""
+    return canonical(node, sorted(free_indices(node)))

@@ -319,7 +319,7 @@ class Contraction:
             w = torch.flatten(w, 0, len(out) - 1)
             if not out:
                 return Value(self._at(x, w, self.env.extents(kept)), kept)
-            node = torch.graph.make("F.linear", x, w, shape=shape, hint="product")
+            node = torch.linear(x, w)
         elif list(b.dims) == [*order, *out]:
             w = torch.flatten(b.node, count, b.node.rank - 1)
             w = torch.flatten(w, 0, count - 1)
