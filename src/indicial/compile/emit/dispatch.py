@@ -19,11 +19,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from indicial.compile.emit.doubling import Alone, sizes_of, unseen
+from indicial.compile.emit.doubling import Alone, unseen
 from indicial.compile.emit.running import TensorMap, by_kernel, followed
 from indicial.compile.passes.choices import Choice
 from indicial.compile.passes.new_tensors import index_name
-from indicial.compile.passes.scan import Scan, Unsupported, extract, rowwise
+from indicial.compile.passes.scan import Scan, Unsupported, extract, rowwise, sizes_of
 from indicial.compile.schedule.schedule import Call, Loop, Plan, Run, Step
 from indicial.program.ir import Code, Reduce, index_at
 

@@ -14,16 +14,17 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from indicial.compile.emit.batch import at_letters, log_name, moved_together, varies
 from indicial.compile.emit.calls import CROSS_ENTROPY, EMBEDDING, Tell, WrittenOut
 from indicial.compile.emit.elementwise import Elementwise, singular
 from indicial.compile.emit.nodes import BOOL, FLOAT, INT, NUMBER
+from indicial.compile.emit.ragged import at_letters, moved_together, varies
 from indicial.compile.emit.reads import Array, Pick, Where, choose, read, shaped
 from indicial.compile.emit.reductions import Reductions
 from indicial.compile.emit.storage import Definition, Store
 from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.values import Environment, Value, aligned, expanded, merged_axes
 from indicial.compile.passes.algebra import ZERO
+from indicial.compile.passes.batch import log_name
 from indicial.compile.passes.elements import overlap
 from indicial.program import ir
 from indicial.program.cost.conditions import linear

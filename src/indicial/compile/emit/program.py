@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from indicial.compile.emit.batch import MEMBER, Ragged, at_letters, with_guarded_starts
 from indicial.compile.emit.calls import Finding
 from indicial.compile.emit.expressions import Evaluator
 from indicial.compile.emit.helpers import HELPERS
@@ -18,11 +17,13 @@ from indicial.compile.emit.nodes import FLOAT, INT, NUMBER, Graph, Identifiers, 
 from indicial.compile.emit.numbers import SizeTexts, Variable
 from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.printing import Assign, Block, Comment, Line
+from indicial.compile.emit.ragged import Ragged, at_letters
 from indicial.compile.emit.reads import Array, choose, separated
 from indicial.compile.emit.steps import Conditions, Steps
 from indicial.compile.emit.storage import Definition, Fixed, Store, Walks, at_this_step, fixings
 from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.values import Environment, aligned
+from indicial.compile.passes.batch import MEMBER, with_guarded_starts
 from indicial.compile.schedule.schedule import Call, Loop, Piece, Plan, Run, Step
 from indicial.notation.source import NOWHERE
 from indicial.program.ir import Affine, Code, Index, Read, Statement

@@ -23,12 +23,12 @@ from dataclasses import replace
 from itertools import combinations
 
 from indicial.compile.emit import convolution
-from indicial.compile.emit.batch import Ragged
 from indicial.compile.emit.calls import CONVOLUTION, Attention, Missed, Tell
 from indicial.compile.emit.convolution import convolved
 from indicial.compile.emit.elementwise import Elementwise
 from indicial.compile.emit.nodes import BOOL, FLOAT, INT, NUMBER, Listed, Node
 from indicial.compile.emit.numbers import SizeTexts
+from indicial.compile.emit.ragged import Ragged
 from indicial.compile.emit.reads import Array, Bounds, choose, read
 from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.values import Environment, Factor, Value, aligned, expanded

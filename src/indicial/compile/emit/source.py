@@ -19,7 +19,6 @@ import inspect
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from indicial.compile.emit.batch import MEMBER, lift, with_logs
 from indicial.compile.emit.calls import NAMES
 from indicial.compile.emit.helpers import HELPERS
 from indicial.compile.emit.maps import with_shared
@@ -28,6 +27,7 @@ from indicial.compile.emit.printing import WIDTH, Line, Printer, Return, quoted
 from indicial.compile.emit.program import Emission, Writing
 from indicial.compile.emit.running import Source
 from indicial.compile.emit.values import Environment
+from indicial.compile.passes.batch import MEMBER, lift, with_logs
 from indicial.compile.schedule.schedule import Plan
 from indicial.program.ir import Code, Index
 

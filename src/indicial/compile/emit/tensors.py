@@ -18,7 +18,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from indicial.compile.emit.batch import Ragged, StartsBeyond, at_letters, position, varies
 from indicial.compile.emit.nodes import (
     EACH,
     FLOAT,
@@ -32,9 +31,11 @@ from indicial.compile.emit.nodes import (
 )
 from indicial.compile.emit.numbers import loose_names, replaced
 from indicial.compile.emit.operations import Torch
+from indicial.compile.emit.ragged import Ragged, at_letters, position, varies
 from indicial.compile.emit.reads import Array, Bounds, Pick, Where, bounds_of, choose, read
 from indicial.compile.emit.storage import Definition, Store, Walked, hull, merge
 from indicial.compile.emit.values import Environment, Value
+from indicial.compile.passes.batch import StartsBeyond
 from indicial.compile.schedule.schedule import Plan, Run
 from indicial.program import ir
 from indicial.program.meaning.arrays import stored_extents

@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING
 
 from indicial.compile.emit.calls import ATTENTION, CROSS_ENTROPY, EMBEDDING, Finding
 from indicial.compile.emit.dispatch import Dispatch
-from indicial.compile.emit.doubling import Handed, Linear
+from indicial.compile.emit.doubling import Handed
 from indicial.compile.emit.source import emit
 from indicial.compile.explain.blackboard import equation, letters
 from indicial.compile.explain.gradient import folded, in_words, sentence
@@ -63,6 +63,7 @@ from indicial.compile.native.stages import (
 from indicial.compile.native.tile import Tile, faded, written_out
 from indicial.compile.native.tiles import tiling
 from indicial.compile.passes.forms import Distribution, Reduction
+from indicial.compile.passes.linear import Linear
 from indicial.compile.pipeline import Planned, planned
 from indicial.compile.schedule.schedule import Call, Loop, Plan, Step, schedule
 from indicial.program.explain.explain import heading

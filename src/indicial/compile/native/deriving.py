@@ -33,7 +33,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from indicial.compile.emit.doubling import Alone, Doubling, sizes_of
+from indicial.compile.emit.doubling import Alone, Doubling
 from indicial.compile.ground.stored import Packed
 from indicial.compile.native.arranging import arranged
 from indicial.compile.native.body import STEP, as_loop, is_start, one_step
@@ -45,7 +45,7 @@ from indicial.compile.passes.forms import Pointwise, Product, form, renamed
 from indicial.compile.passes.hoist import nests
 from indicial.compile.passes.new_tensors import derived_name, over
 from indicial.compile.passes.normal import normal
-from indicial.compile.passes.scan import Scan, Unsupported, extract, varying
+from indicial.compile.passes.scan import Scan, Unsupported, extract, sizes_of, varying
 from indicial.compile.passes.simplify import inlined, shared, split, with_factors, without_nothing
 from indicial.compile.schedule.fuse import is_foreign
 from indicial.compile.schedule.schedule import (

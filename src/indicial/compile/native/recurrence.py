@@ -33,8 +33,9 @@ from indicial.compile.passes.scan import Members, Scan, Unsupported
 from indicial.program.ir import Code
 
 if TYPE_CHECKING:
-    from indicial.compile.emit.doubling import Alone, Doubling, Linear
+    from indicial.compile.emit.doubling import Alone, Doubling
     from indicial.compile.passes.adjoint import Adjoint
+    from indicial.compile.passes.linear import Linear
 
 
 @dataclass
@@ -119,7 +120,7 @@ class Recurrence:
     @functools.cached_property
     def linear(self) -> Linear | None:
         """The recurrence as one that is linear in its state, if it is."""
-        from indicial.compile.emit.doubling import linear
+        from indicial.compile.passes.linear import linear
 
         return linear(self.code, self.outputs)
 

@@ -25,7 +25,7 @@ from indicial.compile.schedule.schedule import Call, Loop, Piece, needs
 from indicial.program import ir
 from indicial.program.meaning.differing import dependent
 from indicial.program.moving import moved, specialised
-from indicial.program.rewrite import free_in_place, size_indices, with_reads
+from indicial.program.rewrite import free_in_place, size_indices, sizes_in, with_reads
 from indicial.program.sizes import Size
 
 if TYPE_CHECKING:
@@ -115,6 +115,13 @@ def varying(code: ir.Code, ragged: Collection[str] = ()) -> set[str]:
     """
     given = {n for n, t in code.tensors.items() if t.role in ("input", "draw")}
     return dependent(code, frozenset(given), frozenset(ragged))
+
+
+def sizes_of(code: ir.Code) -> tuple[str, ...]:
+    """The sizes that a program needs to know: of its ranges, and those that equations compute with."""
+    places = (v.place.offset for s in code.statements for v in s.body.every(ir.IndexValue))
+    used = {name for size in (*sizes_in(code), *places) for name in size.names}
+    return tuple(name for name in code.sizes if name in used)
 
 
 def extract(

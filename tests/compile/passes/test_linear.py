@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from indicial.compile.emit.doubling import Linear, linear
 from indicial.compile.explain.blackboard import equation
+from indicial.compile.passes.linear import Linear, linear
 from indicial.program.program import Program
 
 
