@@ -1,7 +1,7 @@
 """Small faults, put into the code one at a time: do the tests of the same folder notice?
 
     python tests/mutants.py --count 40 --seed 1
-    killed    native    src/indicial/compile/native/body.py:93  if a < b  →  if a <= b  (0.8 s)
+    killed    native    src/indicial/compile/native/reading/body.py:93  if a < b  →  if a <= b  (0.8 s)
     SURVIVED  claims    …
     38 of 40 killed, 1 survived, 1 known to change nothing
 

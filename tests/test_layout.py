@@ -126,6 +126,29 @@ def test_folders_of_the_compiler_follow_their_order() -> None:
     assert found == []
 
 
+INSIDE = {"compile/native": ["reading", "writing", ""]}
+"""Folders inside a folder, in their order; "" are the files beside them."""
+
+
+def test_folders_inside_a_folder_follow_their_order() -> None:
+    found = []
+    for place, order in INSIDE.items():
+        package = ["indicial", *place.split("/")]
+        for file in sorted((PACKAGE / place).rglob("*.py")):
+            parts = ["", *file.relative_to(PACKAGE / place).parts]
+            own = parts[-2]
+            tree = ast.parse(file.read_text(encoding="utf-8"), str(file))
+            for line, name in imported_modules(tree, [*package, *parts[1:-1]]):
+                _, inside, rest = name.partition(".".join([*package, ""]))
+                target = next((folder for folder in order if rest.startswith(f"{folder}.")), "")
+                if inside and order.index(target) > order.index(own):
+                    found.append(f"{file.name}:{line}: {own} imports {name}, which comes after it")
+        assert set(order) == {
+            p.name for p in (PACKAGE / place).iterdir() if (p / "__init__.py").exists()
+        } | {""}
+    assert found == []
+
+
 def test_imports_follow_the_order() -> None:
     assert list(PACKAGE.rglob("*.py")), f"no source below {PACKAGE}"
     assert violations(PACKAGE) == []

@@ -8,8 +8,8 @@ import torch
 
 import indicial
 from indicial.compile.native import toolchain
+from indicial.compile.native.reading.stages import Matmul, Single, every_stage
 from indicial.compile.native.routine import Native, Routine
-from indicial.compile.native.stages import Matmul, Single, every_stage
 from indicial.compile.schedule.schedule import Loop
 from tests.compile.agreeing import Ways, mixed, recurrences
 

@@ -13,9 +13,9 @@ from test_kernels_lengths import Ragged
 
 import indicial
 from indicial.compile.native import toolchain
+from indicial.compile.native.reading.tile import faded, written_out
+from indicial.compile.native.reading.tiles import tiling
 from indicial.compile.native.routine import Tiled
-from indicial.compile.native.tile import faded, written_out
-from indicial.compile.native.tiles import tiling
 from indicial.compile.pipeline import planned
 from indicial.compile.schedule.schedule import schedule
 from indicial.program.meaning.interpret import interpret

@@ -93,8 +93,8 @@ def emitted(
     told: Collection[str] | None = None,
 ) -> Source:
     """The text that computes the wanted tensors, without dropout."""
-    ready = planned(code, want, (), ragged, told)
-    return emit(ready.code, ready.plan, want, ragged=frozenset(ragged))
+    made = planned(code, want, (), ragged, told)
+    return emit(made.code, made.plan, want, ragged=frozenset(ragged))
 
 
 def emitted_without_kernels(code: Code, want: Sequence[str]) -> Source:

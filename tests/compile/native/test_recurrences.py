@@ -11,7 +11,7 @@ from indicial import library
 from indicial.compile.emit.source import emit
 from indicial.compile.native import recurrence as recurrences
 from indicial.compile.native import routine, toolchain
-from indicial.compile.native.body import needs_history
+from indicial.compile.native.reading.body import needs_history
 from indicial.compile.native.routine import Native
 from indicial.compile.pipeline import planned
 from indicial.compile.schedule.schedule import schedule

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from indicial import load
-from indicial.compile.native.body import Body, body
 from indicial.compile.native.projections import Gathered, Projection, projections
-from indicial.compile.native.stages import Fused, Matmul, products_of_step, stages
+from indicial.compile.native.reading.body import Body, body
+from indicial.compile.native.reading.stages import Fused, Matmul, products_of_step, stages
 from indicial.compile.native.writing.writer import c_product
 from indicial.compile.schedule.schedule import schedule
 

@@ -47,11 +47,9 @@ from indicial.compile.emit.source import emit
 from indicial.compile.explain.blackboard import equation, letters
 from indicial.compile.explain.gradient import folded, in_words, sentence
 from indicial.compile.module.sizes import one_length, outcomes
-from indicial.compile.native.body import Body, body, needs_history
 from indicial.compile.native.projections import Gathered, Projection
-from indicial.compile.native.recurrence import Recurrence
-from indicial.compile.native.routine import Native, Part, Stretch, Tiled
-from indicial.compile.native.stages import (
+from indicial.compile.native.reading.body import Body, body, needs_history
+from indicial.compile.native.reading.stages import (
     Fused,
     Matmul,
     Nested,
@@ -60,8 +58,10 @@ from indicial.compile.native.stages import (
     every_stage,
     stages,
 )
-from indicial.compile.native.tile import Tile, faded, written_out
-from indicial.compile.native.tiles import tiling
+from indicial.compile.native.reading.tile import Tile, faded, written_out
+from indicial.compile.native.reading.tiles import tiling
+from indicial.compile.native.recurrence import Recurrence
+from indicial.compile.native.routine import Native, Part, Stretch, Tiled
 from indicial.compile.passes.forms import Distribution, Reduction
 from indicial.compile.passes.linear import Linear
 from indicial.compile.pipeline import Planned, planned
@@ -79,20 +79,20 @@ def schedule_page(program: Program, width: int = WIDTH) -> str:
     """The schedule of a program without errors, for a screen of `width` columns."""
     code = one_length(program.compilable)
     want = [code.loss] if code.loss is not None else list(outcomes(code, schedule(code)))
-    ready = planned(code, want)
+    made = planned(code, want)
     subject = f"how {in_words(want)} {'is' if len(want) == 1 else 'are'} computed"
     lines = [*wrapped(heading(program), width, ""), "", *sentence(subject, width), ""]
-    lines += _Writer(code, ready, width).steps(ready.plan.steps, ())
-    lines += finding_lines(emit(ready.code, ready.plan, want).findings, ready.plan, width)
+    lines += _Writer(code, made, width).steps(made.plan.steps, ())
+    lines += finding_lines(emit(made.code, made.plan, want).findings, made.plan, width)
     return "\n".join(lines)
 
 
 class _Writer:
     """The lines of a plan; what is inside a loop stands further right."""
 
-    def __init__(self, code: Code, ready: Planned, width: int) -> None:
+    def __init__(self, code: Code, made: Planned, width: int) -> None:
         self.code = code
-        self.reasons = {loop.variable: reason for loop, reason in ready.refused}
+        self.reasons = {loop.variable: reason for loop, reason in made.refused}
         self.width = width
         self.loops = any(loop.kind == "scanned" for loop in schedule(code).loops())
 

@@ -178,12 +178,12 @@ class ProgramModule(nn.Module):
             call = self._reader.read(given, lengths, draws, self._like, self.training)
             if find_nan:
                 self._find_nan(call)
-            ready = self._runnable_for(names, call)
+            runs = self._runnable_for(names, call)
             for name in self._reader.inputs:
-                if name in ready.reads and name not in call.x:
+                if name in runs.reads and name not in call.x:
                     raise checks.missing_input(self.code, name)
-            apart = ready.apart if self._reader.adds_batch else frozenset()
-            return self._unbatched(self._run(ready, call), apart, call)
+            apart = runs.apart if self._reader.adds_batch else frozenset()
+            return self._unbatched(self._run(runs, call), apart, call)
 
         if self._hooks:
             return result(self._hooks.call(self, compute, given), self.code.loss)
@@ -212,13 +212,13 @@ class ProgramModule(nn.Module):
             self._runnables[key] = runnable(self.code, key, expected)
         return True
 
-    def _run(self, ready: Runnable, call: Arguments) -> dict[str, torch.Tensor]:
+    def _run(self, runs: Runnable, call: Arguments) -> dict[str, torch.Tensor]:
         values = {name: getattr(self, key) for name, key in self.state_keys.items()}
         for name, room in self._rooms.items():
             values[name] = room.cut(values[name], call.sizes)
         values[""] = self._like
-        with own_precision(ready.walks, self._like):
-            found = ready.source.run(values, call.x, call.sizes, call.lengths, call.draws)
+        with own_precision(runs.walks, self._like):
+            found = runs.source.run(values, call.x, call.sizes, call.lengths, call.draws)
         if empty_sizes(call.sizes) and torch.is_grad_enabled():
             return _with_slopes(found, [*values.values(), *call.x.values()])
         return found
@@ -247,12 +247,12 @@ class ProgramModule(nn.Module):
         names = tuple(dict.fromkeys(s.target for s in self.code.statements))
         from indicial.compile.schedule.schedule import schedule
 
-        ready = self._runnable_for(names, call)
+        runs = self._runnable_for(names, call)
         check_given(
             self.code, {n: self.parameter(n) for n in self.state_keys} | call.x | call.draws
         )
         with torch.no_grad():
-            found = self._run(ready, call)
+            found = self._run(runs, call)
         check_found(
             self.code, schedule(self.code), found, call.sizes, call.lengths, bool(call.lifted)
         )

@@ -117,14 +117,14 @@ def _made(code: Code, key: Key, expected: Expected | None) -> Runnable:
     walks = any(loop.kind == "scanned" for loop in schedule(code, want).loops())
     if walks and expected is not None and expected.dtype in REALS and toolchain.available():
         shared.start_products(REALS[expected.dtype])
-    ready = planned(code, want, draws, ragged)
-    functions = (call.function for call in ready.plan.calls())
+    made = planned(code, want, draws, ragged)
+    functions = (call.function for call in made.plan.calls())
     kernels = tuple(function for function in functions if hasattr(function, "start"))
     if expected is not None:
         expected.start(kernels)
-    source = emit(ready.code, ready.plan, want, ragged=ragged, draws=draws, empty=empty)
+    source = emit(made.code, made.plan, want, ragged=ragged, draws=draws, empty=empty)
     if expected is not None and torch.is_grad_enabled():
-        expected.start_gradients(ready.code, ready.plan.calls())
+        expected.start_gradients(made.code, made.plan.calls())
     inputs = [tensor.name for tensor in code.tensors.values() if tensor.role == "input"]
     reads = frozenset(tensors_read(needed(code, want)))
     apart = frozenset(dependent(code, frozenset([*inputs, *draws]), ragged))

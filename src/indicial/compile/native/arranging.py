@@ -22,7 +22,6 @@ from functools import partial
 from indicial.compile.emit.running import Source
 from indicial.compile.emit.source import emit
 from indicial.compile.ground.stored import Packed
-from indicial.compile.native.body import Body, Starts, begun_with, body, needs_history, starts
 from indicial.compile.native.projections import (
     Gathered,
     Outer,
@@ -32,10 +31,18 @@ from indicial.compile.native.projections import (
     outers_together,
     projections,
 )
+from indicial.compile.native.reading.body import (
+    Body,
+    Starts,
+    begun_with,
+    body,
+    needs_history,
+    starts,
+)
+from indicial.compile.native.reading.stages import Stage, stages
+from indicial.compile.native.reading.tile import TIME, faded
+from indicial.compile.native.reading.tiles import tiling
 from indicial.compile.native.routine import Inside, Kernel, Native, Part, Routine, Stretch, Tiled
-from indicial.compile.native.stages import Stage, stages
-from indicial.compile.native.tile import TIME, faded
-from indicial.compile.native.tiles import tiling
 from indicial.compile.native.writing.c import CSizes
 from indicial.compile.native.writing.text import write
 from indicial.compile.native.writing.tile_text import write_tile

@@ -36,10 +36,10 @@ from functools import partial
 from indicial.compile.emit.doubling import Alone, Doubling
 from indicial.compile.ground.stored import Packed
 from indicial.compile.native.arranging import arranged
-from indicial.compile.native.body import STEP, as_loop, is_start, one_step
+from indicial.compile.native.reading.body import STEP, as_loop, is_start, one_step
+from indicial.compile.native.reading.tiles import wide_states
 from indicial.compile.native.recurrence import Recurrence, register
 from indicial.compile.native.routine import Routine
-from indicial.compile.native.tiles import wide_states
 from indicial.compile.passes.adjoint import Adjoint, adjoint
 from indicial.compile.passes.forms import Pointwise, Product, form, renamed
 from indicial.compile.passes.hoist import nests

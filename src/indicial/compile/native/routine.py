@@ -32,13 +32,11 @@ from indicial.compile.ground.stored import Packed, stored
 from indicial.compile.native import by_hand, shared, toolchain
 from indicial.compile.native.by_hand import REALS as REALS
 from indicial.compile.native.projections import Gathered, Outer, Outers, Projection, Values
+from indicial.compile.native.reading.tile import PARTS
 from indicial.compile.native.shared import CallStruct
 from indicial.compile.schedule.schedule import Loop
 from indicial.program.ir import Code
 from indicial.program.sizes import Size
-
-PARTS = "°parts"
-"""The size that says into how many parts the columns of a member are divided."""
 
 
 def memory(

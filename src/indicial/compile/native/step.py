@@ -33,8 +33,8 @@ import torch
 
 from indicial.compile.native import shared
 from indicial.compile.native.arranging import build
-from indicial.compile.native.body import one_step
 from indicial.compile.native.projections import Values
+from indicial.compile.native.reading.body import one_step
 from indicial.compile.native.routine import REALS, Kernel, row
 from indicial.compile.native.shared import CallStruct
 from indicial.compile.native.writing.writer import Within

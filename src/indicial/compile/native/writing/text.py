@@ -31,7 +31,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from indicial.compile.native.stages import Fused, Matmul, Nested, Output, Single, Stage, Term
+from indicial.compile.native.reading.stages import (
+    Fused,
+    Matmul,
+    Nested,
+    Output,
+    Single,
+    Stage,
+    Term,
+)
 from indicial.compile.native.writing.c import declarations, size_declarations
 from indicial.compile.native.writing.rows import (
     members,

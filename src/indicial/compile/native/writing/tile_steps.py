@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from indicial.compile.native.tile import TIME, Fading, Item, Meeting, Sweep, Tile, now
+from indicial.compile.native.reading.tile import TIME, Fading, Item, Meeting, Sweep, Tile, now
 from indicial.compile.native.writing.c import CSizes
 from indicial.compile.native.writing.tile_values import ROW, SPAN_ROW, VEC, TileValues
 from indicial.compile.native.writing.writer import given_memory

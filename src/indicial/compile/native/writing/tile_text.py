@@ -15,8 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 
-from indicial.compile.native.routine import PARTS
-from indicial.compile.native.tile import TIME, Sweep, Tile
+from indicial.compile.native.reading.tile import PARTS, TIME, Sweep, Tile
 from indicial.compile.native.writing.c import CSizes, declarations
 from indicial.compile.native.writing.tile_steps import TileSteps
 from indicial.compile.native.writing.tile_values import TILE

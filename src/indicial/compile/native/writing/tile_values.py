@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from indicial.compile.native.tile import TIME, Fading, Item, Tile, places_of
+from indicial.compile.native.reading.tile import TIME, Fading, Item, Tile, places_of
 from indicial.compile.native.writing.c import CScope, CSizes, Lines
 from indicial.compile.native.writing.writer import c_product, c_sum, given_memory
 from indicial.compile.passes.algebra import flat

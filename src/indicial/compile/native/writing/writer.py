@@ -38,8 +38,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-from indicial.compile.native.body import Body, Starts, begun_with, is_inside
-from indicial.compile.native.stages import Fused, Matmul, Single, Stage, every_stage
+from indicial.compile.native.reading.body import Body, Starts, begun_with, is_inside
+from indicial.compile.native.reading.stages import Fused, Matmul, Single, Stage, every_stage
 from indicial.compile.native.writing.c import CSizes, Lines
 from indicial.compile.passes.scan import Unsupported
 from indicial.program.ir import Affine, Index, Read, Statement, Tensor

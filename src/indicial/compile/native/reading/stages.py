@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from indicial.compile.native.body import Body
+from indicial.compile.native.reading.body import Body
 from indicial.compile.passes.forms import Distribution, Form, Pointwise, Product, Reduction, form
 from indicial.compile.passes.scan import Unsupported
 from indicial.compile.schedule.schedule import Loop

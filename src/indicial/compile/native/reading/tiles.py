@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from indicial.compile.native.tile import TIME, Item, Range, Sweep, Tile, places_of
+from indicial.compile.native.reading.tile import TIME, Item, Range, Sweep, Tile, places_of
 from indicial.compile.passes.algebra import ONE, flat, times
 from indicial.compile.passes.forms import Pointwise, Product, form
 from indicial.compile.passes.scan import Unsupported

@@ -31,6 +31,8 @@ from indicial.program.rewrite import with_reads
 from indicial.program.sizes import Size
 
 TIME = "v"
+PARTS = "°parts"
+"""The size that says into how many parts the columns of a member are divided."""
 Range = tuple[Size, Size]
 
 
