@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from indicial import load
-from indicial.compile.native.projections import Gathered, Projection, projections
+from indicial.compile.native.projections import Gathered, Given, Projection, projections
 from indicial.compile.native.reading.body import Body, body
 from indicial.compile.native.reading.stages import Fused, Matmul, products_of_step, stages
 from indicial.compile.native.writing.writer import c_product
@@ -57,7 +57,7 @@ def test_a_sum_of_products_is_the_same_with_operands_side_by_side_or_not() -> No
     expected = given["x"] @ given["W"].T + given["z"] @ given["U"].T + given["u"] @ given["V"]
     beside = {"x|z|u": torch.cat([given["x"], given["z"], given["u"]], 2)}
     for known in (given, given | beside):
-        torch.testing.assert_close(gathered.run(known, {"J": 5, "T": 4})["y"], expected)
+        torch.testing.assert_close(gathered.run(Given(known, {"J": 5, "T": 4}))["y"], expected)
 
 
 STATES = "input x[t,j]\nc[t,j] = tanh(h[t-1,j]) x[t,j]\n"

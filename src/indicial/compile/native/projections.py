@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -30,6 +30,19 @@ from indicial.program.ir import Affine, Apply, Axis, Code, Index, Read, Statemen
 from indicial.program.sizes import Size
 
 Values = dict[str, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a part of a routine is run with; what it computes is put among what is known."""
+
+    known: Values
+    sizes: Mapping[str, int]
+    lengths: Values = field(default_factory=dict)
+    fixed: Collection[str] = ()
+    """The sizes that calls do not change."""
+    into: Values = field(default_factory=dict)
+    """Memory in which some of the results are to lie."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +74,8 @@ class Projection:
     def targets(self) -> list[str]:
         return [output.target for output in self.outputs]
 
-    def run(self, known: Values, sizes: Mapping[str, int]) -> Values:
+    def run(self, given: Given) -> Values:
+        known, sizes = given.known, given.sizes
         operand = known[self.outputs[0].operand].flatten(2)
         matrices = [o.matrix(known) for o in self.outputs]
         together = torch.cat(matrices) if len(matrices) > 1 else matrices[0]
@@ -86,7 +100,8 @@ class Gathered:
     def targets(self) -> list[str]:
         return [self.target]
 
-    def run(self, known: Values, sizes: Mapping[str, int]) -> Values:
+    def run(self, given: Given) -> Values:
+        known, sizes = given.known, given.sizes
         matrices = [t.matrix(known) for t in self.terms]
         together = known.get("|".join(t.operand for t in self.terms))
         if together is not None:
@@ -228,11 +243,10 @@ class Outer:
         """Whether both factors are taken at the same steps, all of them."""
         return self.apart == 0 and not self.before and not self.behind and self.steps[0] == Size()
 
-    def run(
-        self, known: Values, sizes: Mapping[str, int], into: torch.Tensor | None = None
-    ) -> Values:
+    def run(self, given: Given) -> Values:
         """The product, in the memory that there is for it if both factors are taken at all steps."""
-        a, c = known[self.left], known[self.right]
+        sizes, into = given.sizes, given.into.get(self.target)
+        a, c = given.known[self.left], given.known[self.right]
         if into is not None and self.is_plain:
             left, right = a.flatten(0, 1).flatten(1), c.flatten(0, 1).flatten(1)
             outer_product(left, right, into.view(left.shape[1], right.shape[1]))
@@ -291,8 +305,8 @@ class Outers:
     group: tuple[str, ...]
     """All that lies side by side, the left factors among it, one after the other."""
 
-    def run(self, known: Values, sizes: Mapping[str, int]) -> Values:
-        first = self.products[0]
+    def run(self, given: Given) -> Values:
+        known, first = given.known, self.products[0]
         widths = {n: known[n].flatten(2).shape[2] for n in self.group}
         at = self.group.index(first.left)
         before = sum(widths[n] for n in self.group[:at])
@@ -301,11 +315,12 @@ class Outers:
         whole = replace(
             first, shape=(Size.of(wide), Size.of(known[first.right].flatten(2).shape[2]))
         )
-        found = whole.run({first.left: left, first.right: known[first.right]}, sizes)[first.target]
+        alone = Given({first.left: left, first.right: known[first.right]}, given.sizes)
+        found = whole.run(alone)[first.target]
         results, at = {}, 0
         for p in self.products:
             piece = found.narrow(0, at, widths[p.left])
-            results[p.target] = piece.reshape([s.value(sizes) for s in p.shape])
+            results[p.target] = piece.reshape([s.value(given.sizes) for s in p.shape])
             at += widths[p.left]
         return results
 

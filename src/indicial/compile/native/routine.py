@@ -31,7 +31,7 @@ from indicial.compile.emit.running import Source
 from indicial.compile.ground.stored import Packed, stored
 from indicial.compile.native import by_hand, shared, toolchain
 from indicial.compile.native.by_hand import REALS as REALS
-from indicial.compile.native.projections import Gathered, Outer, Outers, Projection, Values
+from indicial.compile.native.projections import Gathered, Given, Outer, Outers, Projection, Values
 from indicial.compile.native.reading.tile import PARTS
 from indicial.compile.native.shared import CallStruct
 from indicial.compile.schedule.schedule import Loop
@@ -172,15 +172,16 @@ class Stretch:
     def code(self) -> Code:
         return self.packed.value
 
-    def run(self, known: Values, sizes: Mapping[str, int], lengths: Values) -> Values:
+    def run(self, given: Given) -> Values:
+        known = given.known
         known = {**known, **{other: known[name] for name, other in self.known.items()}}
-        ragged = frozenset(lengths)
+        ragged = frozenset(given.lengths)
         if ragged not in self.sources:
             asked = ("stretch", self.identity, sorted(ragged))
             self.sources[ragged] = stored(asked, functools.partial(self.emitted, ragged))
         p = {n: t for n, t in known.items() if self.roles.get(n) == "parameter"}
         x = {n: t for n, t in known.items() if self.roles.get(n) == "input"}
-        found = self.sources[ragged].run(p, x, dict(sizes), lengths, {})
+        found = self.sources[ragged].run(p, x, dict(given.sizes), given.lengths, {})
         # What reads nothing, a sum of ones, does not know what kind of number the others are.
         like = next(t for t in known.values() if t.is_floating_point())
         return {name: value.to(like.dtype) for name, value in found.items()}
@@ -200,15 +201,8 @@ class Built:
     same: frozenset[str]
     kernels: dict[object, Kernel]
 
-    def run(
-        self,
-        known: Values,
-        sizes: Mapping[str, int],
-        lengths: Values,
-        fixed: Collection[str],
-        into: Values,
-    ) -> Values:
-        """What it computes; `into` has memory for some of it."""
+    def run(self, given: Given) -> Values:
+        """What it computes."""
         raise NotImplementedError
 
     def kernel(
@@ -227,13 +221,11 @@ class Built:
             self.kernels[key] = stored(asked, make)
         return self.kernels[key]
 
-    def called(
-        self, known: Values, sizes: Mapping[str, int], lengths: Values, fixed: Collection[str]
-    ) -> tuple[Kernel, torch.Tensor, int]:
+    def called(self, given: Given) -> tuple[Kernel, torch.Tensor, int]:
         """The kernel of a call, a tensor of its type, and how many members there are."""
-        some = next(t for t in known.values() if t.is_floating_point())
-        kernel = self.kernel(some.dtype, sizes, frozenset(lengths), fixed)
-        batched = (known[n] for n in kernel.arguments if n not in self.same)
+        some = next(t for t in given.known.values() if t.is_floating_point())
+        kernel = self.kernel(some.dtype, given.sizes, frozenset(given.lengths), given.fixed)
+        batched = (given.known[n] for n in kernel.arguments if n not in self.same)
         return kernel, some, next((t.shape[0] for t in batched), 1)
 
     def build(self, real: str, fixed: Mapping[str, int], ragged: frozenset[str]) -> Kernel:
@@ -262,17 +254,11 @@ class Native(Built):
     def loop(self) -> Loop:
         return self.packed.value[1]
 
-    def run(
-        self,
-        known: Values,
-        sizes: Mapping[str, int],
-        lengths: Values,
-        fixed: Collection[str],
-        into: Values,
-    ) -> Values:
-        kernel, some, members = self.called(known, sizes, lengths, fixed)
+    def run(self, given: Given) -> Values:
+        kernel, some, members = self.called(given)
+        sizes, lengths = given.sizes, given.lengths
         wide, views = self.side_by_side(some, members, sizes, lengths)
-        return {**kernel(known, sizes, members, lengths, {**into, **views}), **wide}
+        return {**kernel(given.known, sizes, members, lengths, {**given.into, **views}), **wide}
 
     def side_by_side(
         self, like: torch.Tensor, members: int, sizes: Mapping[str, int], ragged: Collection[str]
@@ -326,23 +312,16 @@ class Tiled(Built):
     """Those that are wanted as the sum over all members."""
     kernels: dict[object, Kernel] = field(default_factory=dict)
 
-    def run(
-        self,
-        known: Values,
-        sizes: Mapping[str, int],
-        lengths: Values,
-        fixed: Collection[str],
-        into: Values,
-    ) -> Values:
-        kernel, some, members = self.called(known, sizes, lengths, fixed)
-        threads = torch.get_num_threads()
+    def run(self, given: Given) -> Values:
+        kernel, some, members = self.called(given)
+        sizes, lengths, threads = given.sizes, given.lengths, torch.get_num_threads()
         parts = 1 if members >= threads else threads
         found = {}
         for name, shape in self.shapes.items():
             count = members * parts if name in self.across else members
             make = some.new_empty if name in self.whole and not lengths else some.new_zeros
             found[name] = make([count, *(size.value(sizes) for size in shape)])
-        kernel(known, {**sizes, PARTS: parts}, members * parts, lengths, found)
+        kernel(given.known, {**sizes, PARTS: parts}, members * parts, lengths, found)
         if parts > 1:
             for name in self.across:
                 found[name] = found[name].view(members, parts, *found[name].shape[1:]).sum(1)
@@ -419,15 +398,9 @@ class Routine:
         """The wanted tensors; `into` has memory in which some of them are to lie."""
         known, into = dict(given), into or {}
         inside = self.inside if self.inside is not None and self.inside.suits(given) else self
+        here = Given(known, sizes, lengths, self.fixed, into)
         for part in inside.parts:
-            if isinstance(part, Built):
-                known |= part.run(known, sizes, lengths, self.fixed, into)
-            elif isinstance(part, Stretch):
-                known |= part.run(known, sizes, lengths)
-            elif isinstance(part, Outer):
-                known |= part.run(known, sizes, into.get(part.target))
-            else:
-                known |= part.run(known, sizes)
+            known |= part.run(here)
         found = {name: known[self.copies.get(name, name)] for name in self.want}
         for name, memory in into.items():
             if found[name].data_ptr() != memory.data_ptr():
