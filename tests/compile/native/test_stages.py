@@ -1,5 +1,8 @@
 """What a kernel does in one go: loops that are joined, products that are made once."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 import torch
 
@@ -7,8 +10,11 @@ from indicial import load
 from indicial.compile.native.projections import Gathered, Given, Projection, projections
 from indicial.compile.native.reading.body import Body, body
 from indicial.compile.native.reading.stages import Fused, Matmul, products_of_step, stages
-from indicial.compile.native.writing.writer import c_product
+from indicial.compile.native.writing.rows import surely_inside
+from indicial.compile.native.writing.writer import Writer, c_product
 from indicial.compile.schedule.schedule import schedule
+from indicial.program.ir import Affine, Axis, Index
+from indicial.program.sizes import Size
 
 
 def step(text: str, want: str, weights: str = "") -> Body:
@@ -90,3 +96,26 @@ def test_a_product_has_all_that_is_summed_in_both_factors(term: str, product: bo
 def test_numbers_of_a_product_in_c_are_multiplied_out() -> None:
     assert c_product("4", "n0", "8") == "32 * n0"
     assert (c_product("n0", "n1"), c_product("2", "0", "n0"), c_product()) == ("n0 * n1", "0", "1")
+
+
+@pytest.mark.parametrize(
+    ("place", "lower", "expected"),
+    [
+        (Affine((), Size.of(4)), -1, False),  # behind the last element of -1..3
+        (Affine((), Size.of(3)), -1, True),
+        (Affine((), Size.of(-1)), -1, True),
+        (Affine.of("j"), 0, True),
+        (Affine.of("j", 1), 0, False),
+        (Affine.of("j", -1), -1, True),
+        (Affine((("j", -1),), Size.of(4)), 0, True),
+        (Affine.of("k"), 0, False),
+        (Affine((), Size.of("T") - 1), 0, False),  # a member may have no steps
+    ],
+)
+def test_only_what_is_surely_inside_is_read_without_asking(
+    place: Affine, lower: int, expected: bool
+) -> None:
+    """Along an axis of five elements, where j has five values."""
+    here = cast(Writer, SimpleNamespace(bound=(Index("j", Size(), Size.of(5)),)))
+    axis = Axis("t", Size.of(lower), Size.of(5))
+    assert surely_inside(here, place, axis) == expected

@@ -373,20 +373,12 @@ class Reductions:
         """Whether the condition certainly holds for some element: `t' ≤ t` does at `t' = t`."""
         if any(self.elementwise.ragged.varies(env.own[i.name].extent, env) for i in node.indices):
             return False
-        match node.condition:
-            case ir.Apply("≤" | "≥" | "=", (ir.IndexValue(a), ir.IndexValue(b))):
-                names = [i.name for i in node.indices]
-                if len(names) != 1 or a.shift is None or b.shift is None:
-                    return False
-                (x, move), (y, other) = a.shift, b.shift
-                if x not in env.ranges or y not in env.ranges or names[0] not in (x, y) or x == y:
-                    return False
-                return move == other == 0 and (
-                    env.ranges[x].lower == env.ranges[y].lower
-                    and env.ranges[x].extent == env.ranges[y].extent
-                )
-            case _:
-                return False
+        form = inequality(node.condition)  # at most 0, which it is where two indices are equal
+        if form is None or form.offset.terms or len(form.terms) != 2 or len(node.indices) != 1:
+            return False
+        (one, factor), (two, other) = form.terms
+        there = node.indices[0].name in (one, two) and {one, two} <= env.ranges.keys()
+        return there and factor + other == 0 and env.ranges[one].range == env.ranges[two].range
 
 
 def _grows(

@@ -185,9 +185,7 @@ def in_range(
         conditions.append(compare(size_value(low), "≤", ir.IndexValue(place)))
     if ends is None or not nonnegative(high - ends[1]):
         conditions.append(compare(ir.IndexValue(place), "≤", size_value(high)))
-    if not conditions:
-        return None
-    return conditions[0] if len(conditions) == 1 else ir.Apply("and", tuple(conditions))
+    return both(*conditions)
 
 
 def place_value(place: ir.Place) -> ir.Expression:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from indicial.compile.passes.new_tensors import derived_name
+from indicial.compile.passes.new_tensors import derived_name, laid_out
 from indicial.compile.schedule.fuse import is_foreign
 from indicial.compile.schedule.schedule import Loop, Plan, Run, Step, schedule
 from indicial.program import ir
@@ -201,9 +201,8 @@ class Hoisting:
         if any(size_indices(i.extent) or size_indices(i.lower) for i in indices):
             return expression  # ranges that depend on a layer stay with it
         name = derived_name(self.tensors, self.statement.target, "in")
-        axes = tuple(ir.Axis(i.name, i.lower, i.extent) for i in indices)
-        self.tensors[name] = ir.Tensor(name, axes, "defined", span=expression.span)
-        places = tuple(ir.Affine.of(i) for i in indices)
+        tensor, places = laid_out(name, indices, {})
+        self.tensors[name] = replace(tensor, span=expression.span)
         self.made.append(ir.Statement(name, places, indices, expression, span=expression.span))
         return ir.Read(name, places, span=expression.span)
 

@@ -151,15 +151,10 @@ def _outside(w: Writer, node: ir.Read, step: str, outer: Sequence[tuple[int, str
 
 def surely_inside(w: Writer, place: ir.Affine, axis: ir.Axis) -> bool:
     """Whether a place is in a range whatever the sizes are: an index over that very range."""
-    if not place.terms:
-        low, high = (place.offset - axis.lower).number, (axis.extent - 1 - place.offset).number
-        return low is not None and high is not None and low >= 0 and high >= 0
-    index = next((i for i in w.bound if place.terms == ((i.name, 1),)), None)
-    if index is None:
-        return False
-    first = index.lower + place.offset - axis.lower
-    low, high = first.number, (axis.extent - index.extent - first).number
-    return low is not None and high is not None and low >= 0 and high >= 0
+    ends = place.known_ends({index.name: index for index in w.bound})
+    room = () if ends is None else (ends[0] - axis.lower, axis.upper - ends[1])
+    # A member may have no steps, so that a size is not even known to be 1 or more.
+    return bool(room) and all(size.number is not None and size.number >= 0 for size in room)
 
 
 @contextmanager
