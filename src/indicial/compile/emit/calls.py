@@ -24,12 +24,13 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from indicial.compile.emit.nodes import ALL, NUMBER, Node, Operand
-from indicial.compile.emit.operations import NEW, Torch
+from indicial.compile.emit.nodes import NUMBER, Node, Operand
+from indicial.compile.emit.operations import Torch
 from indicial.compile.emit.tensors import Tensors
 from indicial.compile.emit.values import Environment, Factor, Value, aligned
 from indicial.compile.passes.algebra import ONE, flat, scaled, times
 from indicial.program import ir
+from indicial.program.cost.conditions import add, inequality
 from indicial.program.meaning.functions import FUNCTIONS
 from indicial.program.moving import Unmovable, canonical, definition, moved
 from indicial.program.rewrite import free_indices, is_constant
@@ -148,7 +149,7 @@ class Attention:
         options: dict[str, Operand] = {}
         if mask is not None:
             where = aligned(self.torch, mask, (*both, row, index.name))
-            causal = self.is_causal(where, row, index.name, env)
+            causal = self.is_causal(softmax, row, env)
             options["is_causal" if causal else "attn_mask"] = True if causal else where
         if not self.is_usual(scores, inner):
             options["scale"] = scores.scale
@@ -218,14 +219,12 @@ class Attention:
         root = graph.number("math.sqrt", size, positive=True)
         return scores.scale is graph.binary("/", graph.literal(1), root)
 
-    def is_causal(self, mask: Node, row: str, column: str, env: Environment) -> bool:
-        """`s ≤ t` with both over all of one range."""
-        if mask.operation != "<=" or env.ranges[row].range != env.ranges[column].range:
-            return False
-        columns, rows = mask.arguments
-        return columns.operation == "torch.arange" and (
-            rows is self.torch.index(columns, [ALL, NEW])
-        )
+    def is_causal(self, softmax: ir.Softmax, row: str, env: Environment) -> bool:
+        """`s ≤ t` with both over all of one range, and nothing else."""
+        form, column = inequality(softmax.condition), softmax.indices[0].name
+        plain = form is not None and form == add(ir.Affine.of(column), ir.Affine.of(row), -1)
+        same = env.ranges[row].range == env.ranges[column].range
+        return plain and same and not self.tensors.ragged.varies(env.own[column].extent, env)
 
 
 CUBE = 0.044715
