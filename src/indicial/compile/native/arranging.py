@@ -48,10 +48,11 @@ from indicial.compile.native.writing.text import write
 from indicial.compile.native.writing.tile_text import write_tile
 from indicial.compile.native.writing.writer import KernelPlan, Within
 from indicial.compile.passes.new_tensors import derived_name, over
-from indicial.compile.passes.scan import Unsupported, varying
+from indicial.compile.passes.scan import Unsupported
 from indicial.compile.schedule.fuse import fused
 from indicial.compile.schedule.schedule import Loop, Plan, Run, schedule
 from indicial.program.ir import Code, Read, Statement, Tensor, index_at
+from indicial.program.meaning.differing import varying
 from indicial.program.rewrite import tensors_read
 from indicial.program.sizes import Size
 
@@ -416,10 +417,7 @@ class _Arrangement:
         targets = {s.target for s in statements}
         kept = {n: t for n, t in tensors.items() if n in read | targets}
         constants = {n: v for n, v in self.code.constants.items() if n in kept}
-        code = replace(
-            self.code, tensors=kept, statements=tuple(statements), constants=constants,
-            draws=(), tests=(), loss=None, generated=None,
-        )  # fmt: skip
+        code = replace(self.code.equations(kept, statements), constants=constants)
         roles = {n: t.role for n, t in kept.items() if t.role in ("input", "parameter")}
         zeros = frozenset(n for n in roles if n in self.zeros)
         summed = self.summed & set(made)

@@ -45,7 +45,7 @@ from indicial.compile.passes.forms import Pointwise, Product, form, renamed
 from indicial.compile.passes.hoist import nests
 from indicial.compile.passes.new_tensors import derived_name, over
 from indicial.compile.passes.normal import normal
-from indicial.compile.passes.scan import Scan, Unsupported, extract, sizes_of, varying
+from indicial.compile.passes.scan import Scan, Unsupported, extract, sizes_of
 from indicial.compile.passes.simplify import inlined, shared, split, with_factors, without_nothing
 from indicial.compile.schedule.fuse import is_foreign
 from indicial.compile.schedule.schedule import (
@@ -59,6 +59,7 @@ from indicial.compile.schedule.schedule import (
     schedule,
 )
 from indicial.program import ir
+from indicial.program.meaning.differing import varying
 from indicial.program.rewrite import reached, read_besides, tensors_read
 from indicial.program.verify import verified
 
@@ -192,11 +193,7 @@ def _adjoint_code(own: Recurrence) -> ir.Code:
         role = "input" if name in own.varying else "parameter"
         tensors[name] = replace(tensors[name], role=role)
     again = [s for s in own.code.statements if s.target in own.again]
-    statements = (*again, *back.statements)
-    there = {s.target for s in statements}
-    # What the forward routine computes and nobody keeps is not there.
-    known = {n: t for n, t in tensors.items() if t.role != "defined" or n in there}
-    alone = replace(back.code, tensors=known, statements=statements)
+    alone = back.code.equations(tensors, (*again, *back.statements))
     return verified(split(shared(normal(without_nothing(with_kept_starts(alone, own.code))))))
 
 

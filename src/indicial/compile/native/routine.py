@@ -106,26 +106,15 @@ class Kernel:
             kept[name].zero_()
         every = (*inputs, *kept.values())
         longs = [(lengths or {})[name].contiguous() for name in self.ragged]
-        call = self.call(every, [row(t) for t in every], values, members, longs)
+        ends, places = ([t.data_ptr() for t in some] for some in (longs, every))
+        numbers, rows = [values[name] for name in self.sizes], [row(t) for t in every]
+        pool = shared.find_threads()
+        call = CallStruct.of(self.real, pool, members, numbers, ends, places, rows)
         self.library.run(ctypes.byref(call))
         return kept
 
     def extents(self, name: str, members: int, sizes: Mapping[str, int]) -> list[int]:
         return [members, *(size.value(sizes) for size in self.shapes[name])]
-
-    def call(
-        self,
-        every: Sequence[torch.Tensor],
-        rows: Sequence[int],
-        sizes: Mapping[str, int],
-        members: int,
-        lengths: Sequence[torch.Tensor] = (),
-    ) -> CallStruct:
-        """What the kernel takes: the memory of all arguments and results."""
-        ends, memory = ([t.data_ptr() for t in tensors] for tensors in (lengths, every))
-        values = [sizes[name] for name in self.sizes]
-        pool = shared.find_threads()
-        return CallStruct.of(self.real, pool, members, values, ends, memory, rows)
 
     def in_rows(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
         """The tensor itself, if what follows its first axis has no gaps; else a copy."""

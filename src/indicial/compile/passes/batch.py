@@ -92,11 +92,7 @@ def _rewritten(
 
     `around` says what becomes of loops and calls.
     """
-    statements = tuple(chain(*became))
-    there = {statement.target for statement in statements}
-    known = {n: t for n, t in tensors.items() if t.role != "defined" or n in there}
-    told = replace(code, tensors=known, tests=(), loss=None, generated=None)
-    made = verified(replace(told, statements=statements))
+    made = verified(code.equations(tensors, chain(*became)))
     return made, plan.rebuild(code.statements, became, *around)
 
 

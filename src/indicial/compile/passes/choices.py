@@ -19,10 +19,11 @@ from functools import partial
 
 from indicial.compile.passes.algebra import ONE, ZERO, both, compare, factors_of, times
 from indicial.compile.passes.new_tensors import derived_name, indices_of, laid_out
-from indicial.compile.passes.scan import Rows, Unsupported, rowwise, varying
+from indicial.compile.passes.scan import Rows, Unsupported, rowwise
 from indicial.compile.schedule.schedule import Plan, Run
 from indicial.program import ir
 from indicial.program.cost.conditions import conjuncts
+from indicial.program.meaning.differing import varying
 from indicial.program.moving import Unmovable, definition, moved
 from indicial.program.rewrite import (
     Scope,

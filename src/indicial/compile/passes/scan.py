@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from indicial.compile.passes.new_tensors import derived_name, over
 from indicial.compile.schedule.schedule import Call, Loop, Piece, needs
 from indicial.program import ir
-from indicial.program.meaning.differing import dependent
+from indicial.program.meaning.differing import varying
 from indicial.program.moving import moved, specialised
 from indicial.program.rewrite import free_in_place, size_indices, sizes_in, with_reads
 from indicial.program.sizes import Size
@@ -106,15 +106,6 @@ class Scan:
     def members(self) -> Members:
         at = list(self.arguments).index(self.lifted) if self.lifted else None
         return Members(at, self.by_length)
-
-
-def varying(code: ir.Code, ragged: Collection[str] = ()) -> set[str]:
-    """The tensors that differ between the members of a batch: all that an input enters.
-
-    With lengths that differ (`ragged`), also what knows where it ends.
-    """
-    given = {n for n, t in code.tensors.items() if t.role in ("input", "draw")}
-    return dependent(code, frozenset(given), frozenset(ragged))
 
 
 def sizes_of(code: ir.Code) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from indicial.compile.schedule.schedule import Loop, Plan, Run, Step, needs
 from indicial.program import ir
-from indicial.program.meaning.differing import dependent
+from indicial.program.meaning.differing import dependent, varying
 from indicial.program.rewrite import reached, size_indices, tensors_read
 from indicial.program.sizes import Size
 
@@ -31,15 +31,14 @@ def fused(code: ir.Code, plan: Plan, walk: Span | None = None, apart: Collection
     Tensors that are `apart` are computed for all members at once, as gradients of parameters are.
     It is the plan itself where nothing goes together.
     """
-    given = {n for n, t in code.tensors.items() if t.role in ("input", "draw")}
-    varying = dependent(code, frozenset(given)).difference(apart)
+    differing = varying(code).difference(apart)
 
     def within(steps: tuple[Step, ...]) -> tuple[Step, ...]:
         inner = tuple(
             replace(s, steps=within(s.steps)) if isinstance(s, Loop) and s.kind == "stacked" else s
             for s in steps
         )
-        return tuple(_Fusing(code, inner, varying, walk).ordered())
+        return tuple(_Fusing(code, inner, differing, walk).ordered())
 
     steps = within(plan.steps)
     return plan if steps == plan.steps else Plan(steps)

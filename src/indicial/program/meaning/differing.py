@@ -8,7 +8,7 @@ f[t,j] = tanh(a[j] f[t-1,j])            f does not: an example that ends early h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from indicial.program import ir
 from indicial.program.rewrite import size_indices, tensors_read
@@ -44,6 +44,15 @@ def stays_inside(place: ir.Affine, indices: Scope, axis: ir.Axis) -> bool:
     ends = place.known_ends(indices)
     room = None if ends is None else (axis.upper - ends[1]).number
     return room is not None and room >= 0
+
+
+def varying(code: ir.Code, ragged: Collection[str] = ()) -> set[str]:
+    """The tensors that differ between the members of a batch: all that an input or a draw enters.
+
+    With lengths that differ (`ragged`), also what knows where it ends.
+    """
+    given = (n for n, t in code.tensors.items() if t.role in ("input", "draw"))
+    return dependent(code, frozenset(given), frozenset(ragged))
 
 
 def _knows(code: ir.Code, statement: ir.Statement, ragged: frozenset[str]) -> bool:
