@@ -204,7 +204,7 @@ def separated(statement: Statement) -> Statement:
             left.append(Flat(tuple(map(once, place.indices))))
         elif place.terms:
             ((name, factor),) = place.terms
-            index = once(next(i for i in statement.indices if i.name == name))
+            index = once(statement.scope[name])
             left.append(Affine(((index.name, factor),), place.offset))
         else:
             left.append(place)

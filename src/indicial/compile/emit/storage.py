@@ -247,7 +247,7 @@ def fixings(statement: Statement, loops: Sequence[Loop]) -> list[Fixed]:
             result.append(Fixed(loop, "", Affine((), at), at, at))
             continue
         name, place = found
-        index = next(i for i in statement.indices if i.name == name)
+        index = statement.scope[name]
         at = place.offset + Size.of(loop.variable)
         low, high = index.lower - place.offset, index.upper - place.offset
         result.append(Fixed(loop, name, Affine((), at), low, high))

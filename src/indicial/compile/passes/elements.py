@@ -286,7 +286,7 @@ class Elements:
             and isinstance(place := known[0].left[number], ir.Affine)
             and place.terms
         ):
-            index = next(i for i in known[0].indices if i.name == place.terms[0][0])
+            index = known[0].scope[place.terms[0][0]]
         tokens = {t.name for t in self.tensors.values() if t.values is not None}
         return index_name(replace(index, name="[") if index.name in tokens else index)
 

@@ -280,7 +280,7 @@ class _Unrolling:
             return statement if at.value(self.sizes) == value else None
         name, place = found
         own = value + place.offset.value(self.sizes)
-        index = next(i for i in statement.indices if i.name == name)
+        index = statement.scope[name]
         first = index.lower.value(self.sizes)
         if not first <= own < first + index.extent.value(self.sizes):
             return None

@@ -189,7 +189,7 @@ class Moment:
             guard = _equal(at, left.offset)
         else:
             ((name, _),) = left.terms
-            index = next(i for i in statement.indices if i.name == name)
+            index = statement.scope[name]
             self.check_end(statement, left, index)
             fixed[name] = ir.Affine((), at - left.offset)
             guard = _at_least(at - left.offset, index.lower)

@@ -226,7 +226,7 @@ def _walked(statement: ir.Statement, loop: Loop, inner: Loop | None = None) -> i
     if found is None:
         raise Unsupported(f"{statement.target} is defined at one step only")
     name, place = found
-    index = next(i for i in statement.indices if i.name == name)
+    index = statement.scope[name]
     own = ir.Index(loop.variable, index.lower - place.offset, index.extent)
     walked = specialised(statement, {name: place})
     for part in walked.left:

@@ -308,7 +308,7 @@ def _needs_now(body: Body, statement: Statement, products: ProductTerms) -> set[
 
 def _space(body: Body, statement: Statement) -> tuple[object, ...]:
     """What two statements must have in common to share a loop: the ranges, the step's too."""
-    step = next(i for i in statement.indices if i.name == body.variable)
+    step = statement.scope[body.variable]
     inner = tuple(i.range for i in body.inner_indices(statement))
     places = [statement.left[axis] for axis in body.walked(statement.target)]
     return (step.lower, step.extent, inner, _steps(body, statement), *places)

@@ -178,7 +178,7 @@ def members(w: Writer, *writes: ir.Statement) -> Iterator[None]:
 
 def _when(w: Writer, statement: ir.Statement) -> str | None:
     """When a statement runs, if that is not at every step and for every member."""
-    index = next(i for i in statement.indices if i.name == w.body.variable)
+    index = statement.scope[w.body.variable]
     found = [("v", index, (w.plan.lower, w.plan.extent))]
     if inside := w.body.inside(statement):
         found.append(("u", inside[1], inside[1].range))  # other rounds leave it out (`rounds`)
