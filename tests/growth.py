@@ -51,6 +51,12 @@ def chain(size: int) -> str:
     ))  # fmt: skip
 
 
+def chained(size: int) -> str:
+    """Each equation reads the one before it."""
+    made = [f"q{n + 1}[j] = tanh(q{n}[j])" for n in range(size // 20)]
+    return "\n".join(["input q0[j]", *made, f"loss = Σ_j q{len(made)}[j]"]) + "\n"
+
+
 def terms(size: int) -> str:
     return (
         "y[j] = " + filled(size, (f"a_{{{word(n)}}}[j]" for n in itertools.count()), " + ") + "\n"

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from growth import KINDS, disagreeing, sides
+from growth import KINDS, chained, disagreeing, sides
+from indicial.compile.explain.gradient import gradient
 from indicial.derivations import examining
 from indicial.derivations.scope import UNTRIED, Finding, Step
 from indicial.library.loading import load_document
@@ -77,6 +78,15 @@ def lines(where: str, work: Callable[[], object]) -> int:
 def test_loops_of_the_checks_are_linear(kind: str) -> None:
     made = [Program.of_text(KINDS[kind][0](n), "text.eq") for n in (SMALL, SMALL * FACTOR)]
     few, many = (lines("/program/checks/", partial(getattr, one, "messages")) for one in made)
+    assert many <= MOST * FACTOR * few
+
+
+@pytest.mark.parametrize("kind", ["terms", "products", "chained"])
+def test_backpropagation_is_linear(kind: str) -> None:
+    """Neither many reads in one equation nor many equations make one go through all of them."""
+    make = chained if kind == "chained" else KINDS[kind][0]
+    made = [Program.of_text(make(n), "text.eq") for n in (SMALL, SMALL * FACTOR)]
+    few, many = (lines("/compile/", partial(gradient, one)) for one in made)
     assert many <= MOST * FACTOR * few
 
 

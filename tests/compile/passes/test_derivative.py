@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from indicial.compile.passes.algebra import ZERO, derivative, is_total, weight
+from indicial.compile.passes.algebra import ZERO, derivatives, is_total, weight
 from indicial.library.loading import load
 from indicial.program.ir import COMPARISONS, ELEMENTWISE, Apply, Constant, Expression, Read, Select
 from indicial.program.meaning.functions import FUNCTIONS
@@ -35,6 +35,10 @@ def value(expression: Expression, at: dict[str, float]) -> float:
                     return value(result, at)
             return value(otherwise, at)
     raise AssertionError(expression)
+
+
+def derivative(body: Expression, by: Expression, known: Expression | None = None) -> Expression:
+    return derivatives(body, {by}, known).get(by, ZERO)
 
 
 UNARY: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -134,8 +138,15 @@ def test_what_is_finite_where_all_that_it_reads_is(body: str, total: bool) -> No
 def test_what_stands_apart() -> None:
     inside = Apply("ln", (A,))
     body = Apply("*", (A, inside))
-    assert derivative(body, A, apart=(inside,)) == inside
-    assert derivative(body, inside) == A
+    assert derivatives(body, {A, inside}) == {A: inside, inside: A}
+    assert derivatives(body, {inside}) == {inside: A}
+
+
+def test_what_does_not_change_with_a_part_is_left_out() -> None:
+    body = Apply("+", (Apply("*", (A, A)), Apply("floor", (B,)), Apply("neg", (A,)), C))
+    found = derivatives(body, {A, B, Read("d")})
+    assert found.keys() == {A}
+    assert [value(found[A], {"a": at}) for at in POINTS] == [2 * at - 1 for at in POINTS]
 
 
 def test_the_share_of_a_term_that_is_not_there_is_nothing() -> None:

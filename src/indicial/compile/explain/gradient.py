@@ -133,7 +133,15 @@ def _sections(code: Code, found: Adjoint) -> Iterator[tuple[str, list[Statement]
         ]
         for role in ("input", "parameter")
     }
-    special = {s.number for s in found.statements if _is_special(s, found.statements)}
+    made: dict[str, list[Statement]] = {}
+    for statement in found.statements:
+        made.setdefault(statement.target, []).append(statement)
+    special = {
+        s.number
+        for together in made.values()
+        for s in together
+        if any(_includes(other, s) for other in together if other is not s)
+    }
     last = {name for names in ends.values() for name in names}
     middle = {s.target for s in found.statements} - last
     for title, statements in _steps(schedule(found.code).steps, middle):
@@ -178,14 +186,9 @@ def _walks(loop: Loop) -> Iterator[str]:
             yield from _walks(step)
 
 
-def _is_special(statement: Statement, statements: Iterable[Statement]) -> bool:
-    """Whether it is for a start, `h̄[-1,j]`, and says what the general one would say there."""
-    others = [s for s in statements if s.target == statement.target and s is not statement]
-    return any(_includes(other, statement) for other in others)
-
-
 def _includes(general: Statement, special: Statement) -> bool:
-    """Whether one equation, at the places on the left of another, says the same."""
+    """Whether one equation, at the places on the left of another, says the same: one for a start,
+    `h̄[-1,j]`."""
     if len(special.indices) >= len(general.indices):
         return False
     places = indices_at(general, special.left)

@@ -93,7 +93,7 @@ class _Builder:
         self.bars = {name: self.names.adjoint(name) for name in self.reach.barred()}
         self.elements = Elements(code)
         self.given: dict[str, str] = {}
-        self.flows: dict[str, list[Flow]] = {}
+        self.flows: dict[str, dict[str, list[Flow]]] = {}
         self.made: list[ir.Statement] = []
         self.simple: dict[str, ir.Statement] = {}
 
@@ -150,12 +150,7 @@ class _Builder:
 
     def build(self, name: str) -> None:
         bar = self.bars[name]
-        flows = [
-            flow
-            for reader in self.reach.readers(name)
-            for flow in self.flows_of(reader)
-            if flow.read.tensor == name and not flow.logarithm
-        ]
+        flows = [flow for flow in self.flows_to(name) if not flow.logarithm]
         parts = [
             self.apart(bar, flow) if any(isinstance(p, ir.Flat) for p in flow.read.places) else flow
             for flow in flows
@@ -213,15 +208,20 @@ class _Builder:
 
     # ---- the flows of one tensor ----
 
-    def flows_of(self, name: str) -> list[Flow]:
+    def flows_to(self, name: str) -> Iterator[Flow]:
+        """What comes to a tensor from all that read it."""
+        for reader in self.reach.readers.get(name, ()):
+            yield from self.flows_of(reader).get(name, ())
+
+    def flows_of(self, name: str) -> dict[str, list[Flow]]:
+        """What a tensor passes back, by what it reads."""
         if name not in self.flows:
-            self.flows[name] = []
+            found = self.flows[name] = {}
             for statement in self.code.of(name):
                 condition = self.elements.precedence(statement)
                 for flow in self.flow(statement):
-                    self.flows[name].append(
-                        replace(flow, condition=both(condition, flow.condition))
-                    )
+                    whole = replace(flow, condition=both(condition, flow.condition))
+                    found.setdefault(flow.read.tensor, []).append(whole)
         return self.flows[name]
 
     def flow(self, statement: ir.Statement) -> Iterator[Flow]:
@@ -321,11 +321,10 @@ class _Builder:
             mean = self.define(name, statement, total, rest)
             value = times(probability, minus(incoming, mean))
             yield Flow(form.read, statement.indices, (), None, value)
-        for reader in self.reach.readers(statement.target):
-            for flow in self.flows_of(reader):
-                if flow.logarithm and flow.read.tensor == statement.target:
-                    value = self.logarithm(flow, statement, names)
-                    yield Flow(form.read, statement.indices, (), form.condition, value)
+        for flow in self.flows_to(statement.target):
+            if flow.logarithm:
+                value = self.logarithm(flow, statement, names)
+                yield Flow(form.read, statement.indices, (), form.condition, value)
 
     def logarithm(self, flow: Flow, statement: ir.Statement, names: set[str]) -> ir.Expression:
         """What flows to the score of an element from the logarithm of one: 1 if it is that, -P."""

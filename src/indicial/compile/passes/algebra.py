@@ -13,9 +13,9 @@ and one operand.
 
 Partial derivatives of pointwise expressions, as expressions.
 
-derivative(tanh(a[t] + b[t]), a[t])             →  1 - tanh(a[t] + b[t])^2
-derivative(tanh(a[t] + b[t]), a[t], value=R[t]) →  1 - R[t]^2      where R is that tanh already
-derivative(G[t] * h[t-1], h[t-1])               →  G[t]
+derivatives(tanh(a[t] + b[t]), {a[t]})             →  a[t]: 1 - tanh(a[t] + b[t])^2
+derivatives(tanh(a[t] + b[t]), {a[t]}, value=R[t]) →  a[t]: 1 - R[t]^2   where R is that tanh already
+derivatives(G[t] * h[t-1], {G[t], h[t-1]})         →  G[t]: h[t-1], h[t-1]: G[t]
 
 At a kink the derivative is PyTorch's: 0 for ReLU and abs at 0, equal shares among the largest
 arguments of max and the smallest of min. What jumps (comparisons, floor, sign) has derivative 0, and
@@ -25,8 +25,9 @@ so has `stop`, which is there for that.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import combinations
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain, combinations
 
 from indicial.program import ir
 from indicial.program.messages import IndicialError
@@ -307,49 +308,58 @@ TWO = ir.Constant(2.0)
 HALF = ir.Constant(0.5)
 
 
-def derivative(
+def derivatives(
     expression: ir.Expression,
-    atom: ir.Expression,
+    atoms: AbstractSet[ir.Expression],
     value: ir.Expression | None = None,
-    apart: Collection[ir.Expression] = (),
-) -> ir.Expression:
-    """How the expression changes with a part of it, at each value of its indices.
+) -> dict[ir.Expression, ir.Expression]:
+    """How the expression changes with parts of it, at each value of its indices: where it does.
 
-    `value` is a cheaper expression for the whole, a read of the tensor that it defines. What stands
-    in `apart` counts as independent of the atom even where the atom occurs in it.
+    `value` is a cheaper expression for the whole, a read of the tensor that it defines. A part
+    counts as independent of the parts inside it. All are asked for at once, since a sum of many
+    terms has as many parts, and each of them stands in few.
     """
-    if expression == atom:
-        return ONE
-    if expression in apart:
-        return ZERO
+    if expression in atoms:
+        return {expression: ONE}
     if isinstance(expression, ir.Select):
-        branches = tuple((c, derivative(v, atom, None, apart)) for c, v in expression.branches)
-        otherwise = derivative(expression.otherwise, atom, None, apart)
-        if all(v == otherwise for _, v in branches):
-            return otherwise
-        return ir.Select(branches, otherwise, span=expression.span)
+        values = [derivatives(v, atoms) for _, v in expression.branches]
+        values.append(derivatives(expression.otherwise, atoms))
+        changing = dict.fromkeys(chain(*values))
+        return {a: _selected(expression, [v.get(a, ZERO) for v in values]) for a in changing}
     if not isinstance(expression, ir.Apply):
-        return ZERO
-    inner = [derivative(a, atom, None, apart) for a in expression.arguments]
-    if all(d == ZERO for d in inner):
-        return ZERO
-    return _chain(expression, inner, expression if value is None else value)
+        return {}
+    inner: dict[ir.Expression, dict[int, ir.Expression]] = {}
+    for number, argument in enumerate(expression.arguments):
+        for atom, slope in derivatives(argument, atoms).items():
+            inner.setdefault(atom, {})[number] = slope
+    whole = expression if value is None else value
+    found = {atom: _chain(expression, slopes, whole) for atom, slopes in inner.items()}
+    return {atom: slope for atom, slope in found.items() if slope != ZERO}
 
 
-def _chain(node: ir.Apply, inner: list[ir.Expression], value: ir.Expression) -> ir.Expression:
-    """The derivative of a function from those of its arguments."""
+def _selected(node: ir.Select, values: Sequence[ir.Expression]) -> ir.Expression:
+    """A choice among other values, by the conditions of a node; the last is for otherwise."""
+    *chosen, otherwise = values
+    if all(v == otherwise for v in chosen):
+        return otherwise
+    branches = tuple((c, v) for (c, _), v in zip(node.branches, chosen, strict=True))
+    return ir.Select(branches, otherwise, span=node.span)
+
+
+def _chain(
+    node: ir.Apply, inner: Mapping[int, ir.Expression], value: ir.Expression
+) -> ir.Expression:
+    """The derivative of a function from those of its arguments, by their numbers."""
     function, arguments = node.function, node.arguments
-    if function in ("min", "max", "lse"):
-        if function == "lse":
-            total = plus(*(power_of(a, value) for a in arguments))
-            shares = [weight(a, value, total) for a in arguments]
-        else:
-            shares = [_share(node, n) for n in range(len(arguments))]
-        return plus(*(times(share, d) for share, d in zip(shares, inner, strict=True)))
     if function in ir.COMPARISONS or function in ir.LOGIC:
         return ZERO
     if function == "+":
-        return plus(*inner)
+        return plus(*inner.values())
+    if function in ("min", "max"):
+        return plus(*(times(_share(node, n), d) for n, d in inner.items()))
+    if function == "lse":
+        total = plus(*(power_of(a, value) for a in arguments))
+        return plus(*(times(weight(arguments[n], value, total), d) for n, d in inner.items()))
     if function == "*":
         if len(arguments) > MOST_FACTORS:
             raise IndicialError(
@@ -357,19 +367,20 @@ def _chain(node: ir.Apply, inner: list[ir.Expression], value: ir.Expression) -> 
                 "differentiated. Write factors that are alike as a power, or with an index: ∏_i x[i]"
             )
         terms = []
-        for number, d in enumerate(inner):
+        for number, d in inner.items():
             others = [a for n, a in enumerate(arguments) if n != number]
             terms.append(times(d, *others))
         return plus(*terms)
     if function == "/":
         below = arguments[1]
-        d_above, d_below = inner
+        d_above, d_below = inner.get(0, ZERO), inner.get(1, ZERO)
         change = d_above if d_below == ZERO else minus(d_above, times(value, d_below))
         return quotient(change, below)
     if function == "^":
+        by_base, by_exponent = inner.get(0, ZERO), inner.get(1, ZERO)
         return plus(
-            times(_by_base(node), inner[0]),
-            ZERO if inner[1] == ZERO else times(_by_exponent(node, value), inner[1]),
+            times(_by_base(node), by_base),
+            ZERO if by_exponent == ZERO else times(_by_exponent(node, value), by_exponent),
         )
     return times(_UNARY[function](arguments[0], value), inner[0])
 

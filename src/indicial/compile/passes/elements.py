@@ -232,10 +232,13 @@ class Elements:
     def __init__(self, code: ir.Code) -> None:
         self.tensors = dict(code.tensors)
         self.statements = {name: code.of(name) for name in code.tensors}
+        self.tokens = {tensor.name for tensor in code.tensors.values() if tensor.values is not None}
 
     def add(self, tensor: ir.Tensor, statements: Sequence[ir.Statement] = ()) -> None:
         self.tensors[tensor.name] = tensor
         self.statements[tensor.name] = list(statements)
+        if tensor.values is not None:
+            self.tokens.add(tensor.name)
 
     # ---- where elements are ----
 
@@ -287,8 +290,7 @@ class Elements:
             and place.terms
         ):
             index = known[0].scope[place.terms[0][0]]
-        tokens = {t.name for t in self.tensors.values() if t.values is not None}
-        return index_name(replace(index, name="[") if index.name in tokens else index)
+        return index_name(replace(index, name="[") if index.name in self.tokens else index)
 
     def support(self, name: str, number: int) -> tuple[Size, Size] | None:
         """Lower end and extent of a range along an axis outside of which all elements are 0."""

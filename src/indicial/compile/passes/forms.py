@@ -38,7 +38,7 @@ from indicial.compile.passes.algebra import (
     ZERO,
     both,
     compare,
-    derivative,
+    derivatives,
     flat,
     is_total,
     otherwise_zero,
@@ -244,10 +244,9 @@ def _slopes(
         and isinstance(node.arguments[0], ir.Read)
         and node.arguments[0].tensor in softmaxes
     ]
-    for atom in [*dict.fromkeys(_reads(body)), *logarithms]:
-        slope = derivative(body, atom, value, logarithms)
-        if slope != ZERO:
-            yield atom, slope
+    atoms = dict.fromkeys([*_reads(body), *logarithms])
+    found = derivatives(body, atoms.keys(), value)
+    return ((atom, found[atom]) for atom in atoms if atom in found)
 
 
 def _inside(atom: ir.Expression) -> ir.Read:
@@ -336,9 +335,14 @@ class Reach:
                     stack += [(use.tensor, False) for use in self.uses.get(name, ())]
         return finished[::-1]
 
-    def readers(self, name: str) -> list[str]:
-        """The tensors on the way to an output that use a tensor."""
-        return [y for y in self.order if any(u.tensor == name for u in self.uses.get(y, ()))]
+    @cached_property
+    def readers(self) -> dict[str, list[str]]:
+        """For each tensor, those on the way to an output that use it."""
+        found: dict[str, list[str]] = {}
+        for reader in self.order:
+            for name in dict.fromkeys(use.tensor for use in self.uses.get(reader, ())):
+                found.setdefault(name, []).append(reader)
+        return found
 
     def barred(self) -> list[str]:
         """The tensors with an adjoint: outputs, and what is used other than by its logarithm."""

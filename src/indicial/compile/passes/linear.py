@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from indicial.compile.passes.algebra import ZERO, derivative, negative, plus, times
+from indicial.compile.passes.algebra import ZERO, derivatives, negative, plus, times
 from indicial.compile.passes.new_tensors import derived_name
 from indicial.compile.passes.simplify import inlined
 from indicial.compile.schedule.schedule import Loop, ScheduleError, schedule
@@ -84,7 +84,8 @@ def _apart(code: ir.Code, loop: Loop, statement: ir.Statement) -> Linear | None:
     start = replace(read, tensor=before) if outside else ZERO
     made = [replace(s, target=before if s in outside else new) for s, _ in begun]
     made.append(replace(statement, target=new, body=_replaced(statement.body, read, start)))
-    made.append(replace(statement, target=factor, body=derivative(statement.body, read)))
+    slope = derivatives(statement.body, {read}).get(read, ZERO)
+    made.append(replace(statement, target=factor, body=slope))
     tensors = {n: t for n, t in code.tensors.items() if n != state}
     for name in (factor, new, before)[: 3 if outside else 2]:
         tensors[name] = ir.Tensor(name, own.axes, "defined")
