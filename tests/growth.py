@@ -57,6 +57,13 @@ def chained(size: int) -> str:
     return "\n".join(["input q0[j]", *made, f"loss = Σ_j q{len(made)}[j]"]) + "\n"
 
 
+def circle(size: int) -> str:
+    """Each equation reads the one before it, and the first the last, a step earlier."""
+    count = size // 24
+    made = [f"q{n}[t,j] = tanh(q{n - 1}[t,j])" for n in range(1, count)]
+    return "\n".join(["input x[t,j]", f"q0[t,j] = x[t,j] + q{count - 1}[t-1,j]", *made]) + "\n"
+
+
 def terms(size: int) -> str:
     return (
         "y[j] = " + filled(size, (f"a_{{{word(n)}}}[j]" for n in itertools.count()), " + ") + "\n"
@@ -149,6 +156,7 @@ KINDS: dict[str, tuple[Callable[[int], str], str]] = {
     "one_section": (one_section, "md"),
     "equations": (equations, "eq"),
     "chain": (chain, "eq"),
+    "circle": (circle, "eq"),
     "terms": (terms, "eq"),
     "products": (products, "eq"),
     "matrix": (matrix, "eq"),

@@ -30,9 +30,10 @@ from hypothesis import strategies as st
 
 import indicial
 from indicial.library.loading import load
+from indicial.program.checks import timing
 from indicial.program.cost.conditions import Domain
 from indicial.program.cost.cost import cost, order
-from indicial.program.cost.dependence import longest_chain
+from indicial.program.cost.dependence import latest_reads, latest_return, longest_chain
 from indicial.program.ir import Apply, Axis, Code, Constant, Join, Part, Select, Statement, Tensor
 from indicial.program.meaning.arrays import stored_extents
 from indicial.program.meaning.interpret import interpret
@@ -404,3 +405,56 @@ def test_order() -> None:
     assert order(T * T * J + 3 * T * L + L + 5, {"T", "L"}) == "O(L T + T²)"
     assert order(J, {"T"}) == "O(1)"
     assert order(Size.of(Strided("T", 2, "", 1)) * J, {"T"}) == "O(T)"
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcde"), st.sampled_from("abcde"), st.integers(-3, 1)),
+        max_size=12,
+    )
+)
+def test_the_latest_that_is_read_on_any_way(steps: list[tuple[str, str, int]]) -> None:
+    """Against all ways of at most as many reads as there are tensors, one read after the other."""
+    ways: dict[str, dict[str, float]] = {}
+    for here, there, lag in steps:
+        ways.setdefault(here, {})[there] = lag
+    longest = [{(n, n): 0.0} for n in "abcde"]
+    back = -np.inf
+    for paths in longest:
+        ((start, _),) = paths
+        reached = {start: 0.0}
+        for _ in range(5):
+            onward: dict[str, float] = {}
+            for here, so_far in reached.items():
+                for there, lag in ways.get(here, {}).items():
+                    onward[there] = max(so_far + lag, onward.get(there, -np.inf))
+            reached = onward
+            for there, lag in reached.items():
+                paths[start, there] = max(lag, paths.get((start, there), -np.inf))
+            back = max(back, reached.get(start, -np.inf))
+    assert latest_return(ways) == (back if back <= 0 else np.inf)
+    if back <= 0:
+        for paths in longest:
+            ((start, _), *_) = paths
+            assert latest_reads(start, ways) == {there: lag for (_, there), lag in paths.items()}
+
+
+def long_circle(equations: int) -> str:
+    chain = "".join(f"a{n}[t,j] = tanh(a{n - 1}[t,j])\n" for n in range(1, equations))
+    return f"input x[t,j]\na0[t,j] = x[t,j] + a{equations - 1}[t-1,j]\n{chain}"
+
+
+def test_a_circle_of_many_equations_keeps_one_step() -> None:
+    found = longest_chain(load(long_circle(100)).code)
+    assert str(found.steps) == "T" and {t: str(n) for t, n in found.state.items()} == {"t": "J"}
+
+
+def test_a_circle_that_is_too_long_to_be_found_is_a_recurrence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was not looked at is no reason for a warning; a read beside the circle still is."""
+    monkeypatch.setattr(timing, "PATHS", 10)
+    text = long_circle(20)
+    assert load(text).mistakes == []
+    (found,) = load(f"{text}y[t,j] = 2 a3[t-1,j]").mistakes
+    assert found.code == "shifted-read" and "y reads a3" in found.text

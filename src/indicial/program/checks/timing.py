@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from indicial.notation.source import Span
 from indicial.program import ir
+from indicial.program.cost.dependence import circles
 from indicial.program.lowering.context import Context, RawStatement, TensorInfo, Variable
 
 PATHS = 4000
@@ -47,9 +48,9 @@ class Step:
 def suspect_times(context: Context, predicted: set[str]) -> None:
     """Adds warnings; `predicted` are the tokens that some P predicts."""
     steps = list(all_steps(context))
-    circles = _circles(steps)
-    _explained(context, steps, circles)
-    _two_steps(context, circles)
+    ways, further = _circles(steps)
+    _explained(context, steps, ways, further)
+    _two_steps(context, ways)
     _inputs(context, steps, predicted)
     _parameters(context)
     _lefts(context, steps)
@@ -118,16 +119,20 @@ def expanded(context: Context, statement: RawStatement) -> Iterator[ir.Read]:
 # ---------------------------------------------------------------------- circles
 
 
-def _circles(steps: list[Step]) -> list[list[Step]]:
-    """The ways from a tensor back to itself that pass through no tensor twice."""
+def _circles(steps: list[Step]) -> tuple[list[list[Step]], list[Step]]:
+    """The ways from a tensor back to itself that pass through no tensor twice; and the steps on
+    further ones, where there are too many."""
+    group = _groups(steps)
     once: dict[object, Step] = {}
     for step in steps:
-        once.setdefault((step.target, step.source, step.lags), step)
+        if group[step.target] == group.get(step.source):
+            once.setdefault((step.target, step.source, step.lags), step)
     outgoing: dict[str, list[Step]] = defaultdict(list)
     for step in once.values():
         outgoing[step.target].append(step)
     order = {name: number for number, name in enumerate(outgoing)}
     found: list[list[Step]] = []
+    left: set[int] = set()
     tried = 0
     for start in outgoing:
         pending: list[list[Step]] = [[step] for step in outgoing[start]]
@@ -139,7 +144,20 @@ def _circles(steps: list[Step]) -> list[list[Step]]:
                 found.append(path)
             elif order.get(last, -1) > order[start] and all(last != p.target for p in path):
                 pending.extend([*path, step] for step in outgoing[last])
-    return found
+        if pending:
+            left.add(group[start])
+    return found, [step for step in once.values() if group[step.target] in left]
+
+
+def _groups(steps: list[Step]) -> dict[str, int]:
+    """Tensors that read each other, in however many steps, have one number."""
+    number = {name: n for n, name in enumerate(dict.fromkeys(step.target for step in steps))}
+    needs: list[list[int]] = [[] for _ in number]
+    for step in steps:
+        if step.source in number:
+            needs[number[step.target]].append(number[step.source])
+    names = list(number)
+    return {names[n]: which for which, group in enumerate(circles(needs)) for n in group}
 
 
 def _totals(circle: list[Step]) -> dict[str, int]:
@@ -150,10 +168,12 @@ def _totals(circle: list[Step]) -> dict[str, int]:
     return {family: lag for family, lag in totals.items() if lag}
 
 
-def _explained(context: Context, steps: list[Step], circles: list[list[Step]]) -> None:
+def _explained(
+    context: Context, steps: list[Step], ways: list[list[Step]], further: list[Step]
+) -> None:
     """A lag that belongs to no recurrence: what is read before the beginning is nothing."""
-    good: set[tuple[str, str, bool]] = set()
-    for circle in circles:
+    good = {(s.source, family, lag > 0) for s in further for family, lag in s.lags if lag}
+    for circle in ways:
         totals = _totals(circle)
         if len(totals) == 1:
             family = next(iter(totals))
@@ -196,10 +216,10 @@ def layered(info: TensorInfo, family: str) -> bool:
     )  # fmt: skip
 
 
-def _two_steps(context: Context, circles: list[list[Step]]) -> None:
+def _two_steps(context: Context, ways: list[list[Step]]) -> None:
     """A circle of several equations that goes back two steps, where others go back one."""
     by_family: dict[str, list[tuple[int, list[Step]]]] = defaultdict(list)
-    for circle in circles:
+    for circle in ways:
         totals = _totals(circle)
         if len(totals) == 1:
             family, total = next(iter(totals.items()))

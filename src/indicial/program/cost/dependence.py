@@ -20,9 +20,11 @@ as on a blackboard.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Self
@@ -192,6 +194,8 @@ def circles(needs: Sequence[Iterable[int]]) -> Iterator[list[int]]:
                     yield sorted(group)
 
 
+BEGINNINGS = 64
+"""How many tensors of a group a step is tried to begin with, the smallest."""
 _WEIGHTS = {1: (1, -1), 2: (1, -1, 2, -2, 3, -3), 3: (1, -1, 2, -2)}
 
 
@@ -272,7 +276,8 @@ def _group_time(code: ir.Code, group: list[str], found: list[Edge], chain: Chain
     for count, weights in _WEIGHTS.items():
         for chosen in itertools.combinations(ways, count):
             for signs in itertools.product(weights, repeat=count):
-                if _backward(group, found, _lags(chosen, signs)):
+                lags = zip((e.ends for e in found), _lags(chosen, signs), strict=True)
+                if latest_return(latest_ways(lags)) < 0:
                     for scan, direction in zip(chosen, signs, strict=True):
                         _note_state(code, scan.turned(direction), found, chain)
                     return sum((_steps(code, scan.axes) for scan in chosen), Size())
@@ -341,32 +346,65 @@ def _lags(scans: tuple[Scan, ...], weights: tuple[int, ...]) -> list[float]:
     return result
 
 
-Ways = dict[tuple[str, str], float]
+Ways = Mapping[str, Mapping[str, float]]
+"""The latest that each tensor reads of others: below 0 it is always earlier."""
 
 
-def _longest_ways(group: list[str], found: list[Edge], lags: list[float]) -> Ways | None:
-    """The latest that each tensor of a group can read of each other; None if it grows around.
-
-    (Floyd and Warshall: with each tensor in turn as a stop on the way.)
-    """
-    if math.inf in lags:
-        return None
-    ways: Ways = {}
-    for edge, lag in zip(found, lags, strict=True):
-        ways[edge.ends] = max(lag, ways.get(edge.ends, -math.inf))
-    for middle, a, b in itertools.product(group, repeat=3):
-        if (a, middle) in ways and (middle, b) in ways:
-            way = ways[a, middle] + ways[middle, b]
-            ways[a, b] = max(way, ways.get((a, b), -math.inf))
-        if ways.get((a, a), 0) > 0:
-            return None
+def latest_ways(found: Iterable[tuple[tuple[str, str], float]]) -> dict[str, dict[str, float]]:
+    """The latest of several reads of one tensor by another."""
+    ways: dict[str, dict[str, float]] = {}
+    for (here, there), lag in found:
+        onward = ways.setdefault(here, {})
+        onward[there] = max(lag, onward.get(there, -math.inf))
     return ways
 
 
-def _backward(group: list[str], found: list[Edge], lags: list[float]) -> bool:
-    """Whether every way back to the same tensor leads to an earlier value."""
-    ways = _longest_ways(group, found, lags)
-    return ways is not None and all(ways.get((name, name), -1) < 0 for name in group)
+def latest_return(ways: Ways) -> float:
+    """The latest that any way back to the same tensor reads of it, `inf` if that is ever later.
+
+    One tensor after the other is taken out, and what was read through it is read beside it; first
+    those with few neighbours, so that a long circle stays a circle.
+    """
+    if any(math.inf in onward.values() for onward in ways.values()):
+        return math.inf
+    out = {name: dict(onward) for name, onward in ways.items()}
+    into: dict[str, set[str]] = {}
+    for here, onward in out.items():
+        for there in onward:
+            into.setdefault(there, set()).add(here)
+    most = -math.inf
+    waiting = [(0, number, name) for number, name in enumerate(dict.fromkeys((*out, *into)))]
+    while waiting:
+        work, number, name = heapq.heappop(waiting)
+        onward, before = out.get(name, {}), into.get(name, set())
+        if len(onward) * len(before) > work:
+            heapq.heappush(waiting, (len(onward) * len(before), number, name))
+            continue
+        most = max(most, onward.pop(name, -math.inf))
+        before.discard(name)
+        if most > 0:
+            return math.inf
+        for there in onward:
+            into[there].discard(name)
+        for here in before:
+            way = out[here].pop(name)
+            for there, further in onward.items():
+                out[here][there] = max(way + further, out[here].get(there, -math.inf))
+                into[there].add(here)
+    return most
+
+
+def latest_reads(first: str, ways: Ways) -> dict[str, float]:
+    """The latest that one tensor can read of each other, where no way back to the same is later."""
+    found = {first: 0.0}
+    waiting = deque([first])
+    while waiting:
+        here = waiting.popleft()
+        for there, lag in ways.get(here, {}).items():
+            if found[here] + lag > found.get(there, -math.inf):
+                found[there] = found[here] + lag
+                waiting.append(there)
+    return found
 
 
 def _steps(code: ir.Code, axes: dict[str, int]) -> Size:
@@ -387,10 +425,13 @@ def _note_state(code: ir.Code, scan: Scan, found: list[Edge], chain: Chain) -> N
     `α[ℓ]`, which reads `h[ℓ]`): the one that leaves the least to keep.
     """
     group = list(scan.axes)
-    ways = _longest_ways(group, found, [high for _, high in scan.distances]) or {}
+    across = {name: _across(code, name, axis) for name, axis in scan.axes.items()}
+    ways = latest_ways((e.ends, high) for e, (_, high) in zip(found, scan.distances, strict=True))
+    if latest_return(ways) > 0:
+        ways = {}
     options = [
-        _kept(code, scan, found, {n: ways.get((first, n), 0.0) for n in group} | {first: 0.0})
-        for first in group
+        _kept(code, scan, found, across, dict.fromkeys(group, 0.0) | latest_reads(first, ways))
+        for first in heapq.nsmallest(BEGINNINGS, group, key=lambda n: _weight(across[n]))
     ]
     letter = code.tensors[group[0]].axes[scan.axes[group[0]]].letter
     least = min(options, key=_weight)
@@ -403,7 +444,13 @@ def _weight(size: Size) -> tuple[int, Coefficient, str]:
     return degree, sum((c for _, c in size.terms), Fraction(0)), str(size)
 
 
-def _kept(code: ir.Code, scan: Scan, found: list[Edge], begins: dict[str, float]) -> Size:
+def _kept(
+    code: ir.Code,
+    scan: Scan,
+    found: list[Edge],
+    across: Mapping[str, Size],
+    begins: Mapping[str, float],
+) -> Size:
     """Of each tensor, as many steps as a read reaches back."""
     reach: dict[str, float] = {}
     for edge, (low, _) in zip(found, scan.distances, strict=True):
@@ -412,9 +459,17 @@ def _kept(code: ir.Code, scan: Scan, found: list[Edge], begins: dict[str, float]
         reach[there] = max(reach.get(there, 0.0), back)
     total = Size()
     for name, back in reach.items():
-        elements = _steps(code, {name: scan.axes[name]}) if back == math.inf else Size.of(int(back))
-        for number, axis in enumerate(code.tensors[name].axes):
-            if number != scan.axes[name]:
-                elements = elements * bound_strides(axis.extent, ())
-        total = total + elements
+        if not back:
+            continue
+        steps = _steps(code, {name: scan.axes[name]}) if back == math.inf else Size.of(int(back))
+        total = total + steps * across[name]
     return total
+
+
+def _across(code: ir.Code, name: str, scanned: int) -> Size:
+    """How many elements of a tensor a step has."""
+    elements = Size.of(1)
+    for number, axis in enumerate(code.tensors[name].axes):
+        if number != scanned:
+            elements = elements * bound_strides(axis.extent, ())
+    return elements
