@@ -17,6 +17,7 @@ from indicial.derivations.scope import UNTRIED, Finding, Step
 from indicial.library.loading import load_document
 from indicial.notation.parse import parse_text
 from indicial.notation.syntax import Statement
+from indicial.program.explain.explain import explain
 from indicial.program.names.naming import Naming
 from indicial.program.program import Program
 from indicial.program.prose import settling
@@ -78,6 +79,17 @@ def lines(where: str, work: Callable[[], object]) -> int:
 def test_loops_of_the_checks_are_linear(kind: str) -> None:
     made = [Program.of_text(KINDS[kind][0](n), "text.eq") for n in (SMALL, SMALL * FACTOR)]
     few, many = (lines("/program/checks/", partial(getattr, one, "messages")) for one in made)
+    assert many <= MOST * FACTOR * few
+
+
+def test_explaining_what_has_many_warnings_is_linear() -> None:
+    """Whether a program has errors is asked once, and not for each name."""
+    texts = [
+        chained(n).replace("[j]", "[t,j]").replace("(q", "(2 q") for n in (SMALL, SMALL * FACTOR)
+    ]
+    made = [Program.of_text(text.replace("[t,j])", "[t-1,j])"), "text.eq") for text in texts]
+    assert all(len(program.mistakes) > 90 for program in made)
+    few, many = (lines("/program/", partial(explain, one)) for one in made)
     assert many <= MOST * FACTOR * few
 
 

@@ -82,7 +82,7 @@ class Facts:
     taken: dict[str, str]
     """Sizes that nobody set, with the letter whose size they are taken as."""
 
-    @property
+    @cached_property
     def code(self) -> ir.Code:
         return self.program.code
 
