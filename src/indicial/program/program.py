@@ -291,11 +291,12 @@ class Program:
     @property
     def code(self) -> ir.Code:
         """The checked program; raises if there is an error in it."""
-        code = self.analysis.code
-        errors = [m for m in self.judged() if m.severity == "error"]
-        if errors:
-            raise refused(errors)
-        return code
+        found, outline = self.analysis.code, self.analysis.outline
+        errors = [m for m in self._messages.items if m.severity == "error"]
+        certain = [m for m in errors if not self._doubts.doubtful(m, outline)]
+        if certain:
+            raise refused(certain)
+        return found
 
     @property
     def holes(self) -> list[str]:

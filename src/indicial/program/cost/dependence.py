@@ -276,8 +276,8 @@ def _group_time(code: ir.Code, group: list[str], found: list[Edge], chain: Chain
     for count, weights in _WEIGHTS.items():
         for chosen in itertools.combinations(ways, count):
             for signs in itertools.product(weights, repeat=count):
-                lags = zip((e.ends for e in found), _lags(chosen, signs), strict=True)
-                if latest_return(latest_ways(lags)) < 0:
+                reached = zip((e.ends for e in found), _lags(chosen, signs), strict=True)
+                if latest_return(latest_ways(reached)) < 0:
                     for scan, direction in zip(chosen, signs, strict=True):
                         _note_state(code, scan.turned(direction), found, chain)
                     return sum((_steps(code, scan.axes) for scan in chosen), Size())
