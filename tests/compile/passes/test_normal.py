@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from pass_programs import AWKWARD, code, programs
 
-from indicial.compile.passes.algebra import first_contraction
+from indicial.compile.passes.algebra import first_contraction, ranked_by
 from indicial.compile.passes.forms import Distribution, Pointwise, Product, Reduction, form
 from indicial.compile.passes.normal import normal
 from indicial.library import names
 from indicial.library.loading import load
-from indicial.program.ir import Code, Read
+from indicial.program.ir import Code, Read, Reduce
 from indicial.program.meaning.interpret import interpret
 from indicial.program.meaning.sample import sample, small_sizes
 from indicial.program.show import show_expression, show_statement
@@ -149,3 +149,22 @@ def test_only_the_given_targets() -> None:
 def test_new_names_do_not_clash() -> None:
     after = assert_kept(code("input x[t,k]\nR^{(1)}[t] = x[t,0]\nR[t,k] = tanh(W[k,J] x[t,J])"))
     assert "R^{(2)}" in after.tensors
+
+
+@pytest.mark.parametrize(
+    ("counted", "by"),
+    [
+        ("x[e_2] > x[e] or (x[e_2] = x[e] and e_2 < e)", "x[e]"),
+        ("x[2 e_2] > x[2 e] or (x[2 e_2] = x[2 e] and e_2 < e)", "x[2e]"),
+        ("x[2 e_2] > x[e] or (x[2 e_2] = x[e] and e_2 < e)", None),  # two things are compared
+        ("x[e_2] > x[e] or (x[e_2] = z[e] and e_2 < e)", None),
+        ("x[e_2] > x[e] or (x[e_2] = x[e] and e < e_2)", None),  # of those alike, the last is first
+        ("x[e_2] > x[e] or (x[e_2] = x[e] and e_2 < f)", None),
+    ],
+)
+def test_what_counts_the_larger_ones_is_a_rank(counted: str, by: str | None) -> None:
+    text = f"input x[e]\ninput z[e]\nr[e,f] = Σ_{{e_2}} [{counted}]"
+    (statement,) = load(text).code.of("r")
+    (count,) = statement.body.every(Reduce)
+    found = ranked_by(count)
+    assert (found and (show_expression(found[0]), found[1])) == (by and (by, "e"))
