@@ -93,6 +93,18 @@ def test_explaining_what_has_many_warnings_is_linear() -> None:
     assert many <= MOST * FACTOR * few
 
 
+def test_explaining_many_sizes_is_linear(tmp_path: Path) -> None:
+    """Each matrix has sizes of its own, so that a formula of a cost has as many terms."""
+    made = []
+    for size in (SMALL, SMALL * FACTOR):
+        path = tmp_path / f"{size}.md"
+        lines_ = (f"$$a_{{{n}}} = \\tanh(W_{{{n}}} a_{{{n - 1}}})$$" for n in range(1, size // 20))
+        path.write_text("# a\n\n" + "\n\n".join(lines_), encoding="utf-8")
+        made += load_document(path)
+    few, many = (lines("/program/", partial(explain, one)) for one in made)
+    assert many <= MOST * FACTOR * few
+
+
 @pytest.mark.parametrize("kind", ["terms", "products", "chained"])
 def test_backpropagation_is_linear(kind: str) -> None:
     """Neither many reads in one equation nor many equations make one go through all of them."""

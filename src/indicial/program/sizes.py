@@ -12,7 +12,7 @@ stride 2, which has a value only where the depth has one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -204,6 +204,15 @@ def _degree(term: tuple[Monomial, Coefficient]) -> tuple[int, list[tuple[str, in
 def _normal(total: Mapping[Monomial, Coefficient]) -> Size:
     terms = [(m, c) for m, c in total.items() if c]
     return Size(tuple(sorted(terms, key=_degree) if len(terms) > 1 else terms))
+
+
+def total(sizes: Iterable[Size]) -> Size:
+    """The sum of many sizes, whose terms are put in order once."""
+    found: dict[Monomial, Coefficient] = {}
+    for size in sizes:
+        for monomial, coefficient in size.terms:
+            found[monomial] = found.get(monomial, 0) + coefficient
+    return _normal(found)
 
 
 @lru_cache(maxsize=64)

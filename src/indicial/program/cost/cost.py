@@ -20,7 +20,7 @@ from indicial.program.cost.conditions import Count, Domain, add, negation, sign
 from indicial.program.cost.dependence import longest_chain
 from indicial.program.meaning.functions import SOFTMAX_OPERATIONS, operations, reduce_operations
 from indicial.program.rewrite import free_indices, is_constant
-from indicial.program.sizes import Size
+from indicial.program.sizes import Size, total
 
 BACKWARD = 2
 """A product has two derivatives, each as much work as itself: backward is twice forward."""
@@ -71,12 +71,12 @@ def cost(code: ir.Code) -> Cost:
         work.tensor(code.of(name))
     chain = longest_chain(code)
     return Cost(
-        parameters=_sum(parameters.values()),
+        parameters=total(parameters.values()),
         parameters_by_tensor=parameters,
-        work=_sum(work.by_tensor.values()),
+        work=total(work.by_tensor.values()),
         work_by_tensor=work.by_tensor,
         work_exact=work.exact,
-        memory=_sum(count.size for count in memory.values()),
+        memory=total(count.size for count in memory.values()),
         memory_by_tensor={name: count.size for name, count in memory.items()},
         memory_exact=all(count.exact for count in memory.values()),
         state=chain.state,
@@ -102,18 +102,14 @@ def order(size: Size, keep: Iterable[str] | None = None) -> str:
         return a != b and all(b.get(name, 0) >= power for name, power in a.items())
 
     leading = [a for a in powers if not any(below(a, b) for b in powers)]
-    total = Size()
+    terms = []
     for monomial_powers in leading:
         product = Size.of(1)
         for name, power in monomial_powers.items():
             for _ in range(power):
                 product = product * Size.of(name)
-        total = total + product
-    return f"O({total if leading else 1})"
-
-
-def _sum(sizes: Iterable[Size]) -> Size:
-    return sum(sizes, Size())
+        terms.append(product)
+    return f"O({total(terms) if leading else 1})"
 
 
 def _elements(tensor: ir.Tensor) -> Count:
@@ -202,7 +198,7 @@ class _Work:
         """Each part on its own elements of the place that the parts share."""
         shift = node.place.shift
         ranges = {index.name: index for index in domain.indices}
-        whole = _sum(part.index.extent for part in node.parts)
+        whole = total(part.index.extent for part in node.parts)
         for part in node.parts:
             own = ir.Index(part.index.name, part.index.lower, part.index.extent)
             if shift is None or shift[0] not in ranges or ranges[shift[0]].extent != whole:

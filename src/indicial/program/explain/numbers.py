@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from indicial.program.sizes import Size
+from indicial.program.sizes import Atom, Size
 
 BYTES = 4
 """The bytes of one element in float32."""
@@ -66,15 +66,20 @@ def tight(size: Size) -> str:
 def leading(size: Size) -> Size:
     """Without the terms that another one outgrows in every size: `4 J² T + 10 J T` → `4 J² T`."""
     powers = [dict(monomial) for monomial, _ in size.terms]
+    having: dict[Atom, list[dict[Atom, int]]] = {}
+    for one in powers:
+        for atom in one:
+            having.setdefault(atom, []).append(one)
 
-    def outgrown(number: int) -> bool:
-        mine = powers[number]
+    def outgrown(mine: dict[Atom, int]) -> bool:
+        others = min((having[atom] for atom in mine), key=len, default=powers)
         return any(
             other != mine and all(other.get(atom, 0) >= power for atom, power in mine.items())
-            for other in powers
+            for other in others
         )
 
-    return Size(tuple(term for n, term in enumerate(size.terms) if not outgrown(n)))
+    kept = zip(powers, size.terms, strict=True)
+    return Size(tuple(term for mine, term in kept if not outgrown(mine)))
 
 
 def value(size: Size, sizes: Mapping[str, int]) -> int | None:
