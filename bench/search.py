@@ -249,7 +249,7 @@ def told(trials: Sequence[Trial]) -> str:
     own = [t.last for t in trials if t.number == 0 and t.last]
     words = f"| {trials[0].file} | {mean(own):.3f} |"
     lasts = [t.last / t.bits - 1 for t in trials if t.number == 0 and t.bits and t.last]
-    if found is None:
+    if found is None or not any(t.number == found.number and t.seed and t.bits for t in trials):
         return f"{words} | | | {max(lasts):.1%} | |"
     again = [t.bits for t in trials if t.number == found.number and t.seed and t.bits]
     off = mean(own) / mean(again) - 1

@@ -116,6 +116,12 @@ class Outline(Uses):
             if isinstance(left, s.Call | s.Index)
         )
 
+    @cached_property
+    def calls_defined(self) -> frozenset[s.Call]:
+        """The left sides with brackets: `l(y, ŷ)` of `l(y, ŷ) = …`."""
+        lefts = (st.sides[0] for st in self.statements if isinstance(st, s.Equation))
+        return frozenset(left for left in lefts if isinstance(left, s.Call))
+
     def define(self, definition: Definition) -> None:
         self.definitions.append(definition)
         self.defined.add(definition.key)

@@ -344,10 +344,8 @@ def without_arguments(statement: s.Statement, outline: Outline) -> s.Statement:
 
     Where it is called it is always of these: `y = x / RMS(x)` is `y = x / RMS`.
     """
-    called = statement.every(s.Call)
-    heads = (st.left for st in outline.statements if called and isinstance(st, s.Equation))
-    calls = {head for head in heads if isinstance(head, s.Call)}
-    if not calls.intersection(called):
+    calls = outline.calls_defined.intersection(statement.every(s.Call))
+    if not calls:
         return statement
     names = {call: _of_elements(call, outline) for call in calls}
 
