@@ -57,6 +57,11 @@ def chained(size: int) -> str:
     return "\n".join(["input q0[j]", *made, f"loss = Σ_j q{len(made)}[j]"]) + "\n"
 
 
+def unread(size: int) -> str:
+    """The same without a loss: the outcome is what no equation goes on with."""
+    return chained(size).rpartition("loss")[0]
+
+
 def circle(size: int) -> str:
     """Each equation reads the one before it, and the first the last, a step earlier."""
     count = size // 24

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from growth import KINDS, chained, disagreeing, sides
+from growth import KINDS, chained, disagreeing, sides, unread
 from indicial.compile.explain.gradient import gradient
 from indicial.derivations import examining
 from indicial.derivations.scope import UNTRIED, Finding, Step
@@ -105,12 +105,12 @@ def test_explaining_many_sizes_is_linear(tmp_path: Path) -> None:
     assert many <= MOST * FACTOR * few
 
 
-@pytest.mark.parametrize("kind", ["terms", "products", "chained"])
+@pytest.mark.parametrize("kind", ["terms", "products", "chained", "unread"])
 def test_backpropagation_is_linear(kind: str) -> None:
     """Neither many reads in one equation nor many equations make one go through all of them."""
-    make = chained if kind == "chained" else KINDS[kind][0]
+    make = {"chained": chained, "unread": unread}.get(kind) or KINDS[kind][0]
     made = [Program.of_text(make(n), "text.eq") for n in (SMALL, SMALL * FACTOR)]
-    few, many = (lines("/compile/", partial(gradient, one)) for one in made)
+    few, many = (lines("/src/indicial/", partial(gradient, one)) for one in made)
     assert many <= MOST * FACTOR * few
 
 

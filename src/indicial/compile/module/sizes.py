@@ -57,7 +57,7 @@ from indicial.program.meaning.arrays import (
     tied_sizes,
 )
 from indicial.program.messages import IndicialError, Message
-from indicial.program.rewrite import size_indices, tensors_read
+from indicial.program.rewrite import size_indices
 from indicial.program.sizes import Size, Strided
 
 if TYPE_CHECKING:
@@ -342,10 +342,13 @@ def outcomes(code: ir.Code, plan: Plan) -> tuple[str, ...]:
     cell (`CELL.R`) is not shown.
     """
     found: set[str] = {code.loss} if code.loss is not None else set()
+    readers: dict[str, set[str]] = {}
+    for statement in code.statements:
+        for read in statement.reads():
+            readers.setdefault(read.tensor, set()).add(statement.target)
     for step in plan.steps:
         targets = {s.target for s in step.statements()}
-        others = [s for s in code.statements if s.target not in targets]
-        if not targets & tensors_read(others):
+        if all(readers.get(name, targets) <= targets for name in targets):
             found |= set(carried(step)) if isinstance(step, Loop) else targets
     order = dict.fromkeys(s.target for s in code.statements)
     shown = [name for name in order if name in found and "." not in name]
