@@ -303,6 +303,11 @@ def test_a_model_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 2 and "the library has no model 'ugrn'; did you mean ugrnn?" in wrong
 
 
+def test_a_model_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "nothing like it"]) == 2
+    assert capsys.readouterr().err == "indicial: the library has no model 'nothing like it'\n"
+
+
 def test_data_may_be_said_several_times() -> None:
     from indicial.cli import _parser
 

@@ -73,6 +73,18 @@ def test_ascii_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(spelt.isascii() for spelt in FEWER.values())
 
 
+def test_the_locale_c_writes_names_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python gives a file's name that is no text its bytes there, and fails at any other sign."""
+    written = io.BytesIO()
+    stream = io.TextIOWrapper(written, encoding="ascii", errors="surrogateescape")
+    monkeypatch.setattr(sys, "stdout", stream)
+    with shown_safely():
+        print(os.fsdecode(b"\xff\xfe.eq"), "Σ_t → \ud800σ")
+    assert stream.errors == "surrogateescape"
+    sys.stdout.flush()
+    assert written.getvalue() == b"\xff\xfe.eq Sigma_t -> \\ud800sigma\n"
+
+
 NOWHERE = """
 import os, pwd, sys, tempfile
 def nobody(uid): raise KeyError(uid)

@@ -238,7 +238,7 @@ def _models(options: argparse.Namespace) -> int:
         try:
             print(library.path(options.model).read_text(encoding="utf-8"), end="")
         except LookupError as error:
-            raise IndicialError(str(error).strip("'\"")) from None
+            raise IndicialError(str(error)) from None
         return 0
     rows = {name: library.summary(name) for name in library.names()}
     if options.json:

@@ -37,7 +37,9 @@ FEWER = {
 }  # fmt: skip
 """What stands for a sign where there is only ASCII; most accents are left out by themselves."""
 
-HANDLER = "indicial-fewer-signs"
+HANDLERS = {"strict": "indicial-fewer-signs", "surrogateescape": "indicial-fewer-signs-or-bytes"}
+"""What is done with a sign that cannot be written, for what Python would do: with the locale C it gives
+back the bytes of a file's name that is no text, and fails at any other sign."""
 
 
 def escaped(text: str) -> str:
@@ -75,8 +77,8 @@ def shown_safely() -> Iterator[None]:
     before = sys.stdout, sys.stderr
     errors = {s: s.errors for s in before if isinstance(s, io.TextIOWrapper)}
     for stream in errors:
-        if stream.errors == "strict":
-            stream.reconfigure(errors=HANDLER)
+        if stream.errors in HANDLERS:
+            stream.reconfigure(errors=HANDLERS[stream.errors])
     if (
         isinstance(sys.stdin, io.TextIOWrapper)
         and codecs.lookup(sys.stdin.encoding).name == "ascii"
@@ -105,7 +107,13 @@ def _is_terminal(stream: IO[str]) -> bool:
 def _fewer(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(map(_plain, error.object[error.start : error.end])), error.end
+    return _plain(error.object[error.start]), error.start + 1
+
+
+def _fewer_or_bytes(error: UnicodeError) -> tuple[str | bytes, int]:
+    if isinstance(error, UnicodeEncodeError) and "\udc80" <= error.object[error.start] <= "\udcff":
+        return bytes([ord(error.object[error.start]) - 0xDC00]), error.start + 1
+    return _fewer(error)
 
 
 def _plain(sign: str) -> str:
@@ -128,4 +136,5 @@ def _plain(sign: str) -> str:
     return kept or sign.encode("ascii", "backslashreplace").decode()
 
 
-codecs.register_error(HANDLER, _fewer)
+codecs.register_error(HANDLERS["strict"], _fewer)
+codecs.register_error(HANDLERS["surrogateescape"], _fewer_or_bytes)
