@@ -110,6 +110,25 @@ def test_a_cache_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.M
     assert list(private.temporary().glob("**/*.so"))
 
 
+def test_a_full_disk(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the cache is full there may be room elsewhere; else it is said what is full."""
+    run = toolchain._run
+    full = [str(store)]
+
+    def no_space(command: list[str], text: str, **more: str) -> subprocess.CompletedProcess[str]:
+        if any(more.get("TMPDIR", "").startswith(folder) for folder in full):
+            said = "kernel.c:1: fatal error: error writing to x.s: No space left on device"
+            return subprocess.CompletedProcess(command, 1, "", said)
+        return run(command, text, **more)
+
+    monkeypatch.setattr(toolchain, "_run", no_space)
+    assert toolchain.load("int fits(void) { return 7; }").fits() == 7
+    full.append(str(private.temporary()))
+    with pytest.raises(OSError, match="No space left") as told:
+        toolchain.load("int fits_nowhere(void) { return 7; }")
+    assert str(told.value.filename).startswith(full[1])
+
+
 def test_a_folder_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
     path = toolchain.library_file(

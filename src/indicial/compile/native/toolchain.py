@@ -42,6 +42,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import functools
 import hashlib
 import os
@@ -121,6 +122,9 @@ class Compiler:
         # The compiler's own files go there too: it need not have another place to write to.
         result = _run(command, source, TMPDIR=str(output.parent))
         if result.returncode:
+            full = os.strerror(errno.ENOSPC)  # what the compiler says too, with LC_ALL=C
+            if full in result.stderr:
+                raise OSError(errno.ENOSPC, full, str(output.parent))
             raise NativeError(
                 f"{shlex.join(command)} failed ({result.returncode}):\n{result.stderr.strip()}"
             )
@@ -298,7 +302,7 @@ def _load(compiler: Compiler, text: str, key: str) -> ctypes.CDLL:
 
     try:
         return ctypes.CDLL(str(library_file(key, build)))
-    except OSError:  # the cache may lie on a file system that nothing is run from
+    except OSError:  # the cache may be full, or lie on a file system that nothing is run from
         path = library_file(key, build, private.temporary())
     try:
         return ctypes.CDLL(str(path))
