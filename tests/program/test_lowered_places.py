@@ -157,3 +157,19 @@ def test_a_parameter_has_the_elements_that_any_sum_reads() -> None:
     program = load("input x[t]\ny[t] = Σ_{n=0}^{3} p[n] x[t-n] + Σ_{n=2}^{5} p[n] x[t+n]\n")
     (axis,) = program.code.tensors["p"].axes
     assert (axis.lower.number, axis.extent.number) == (0, 6)
+
+
+@pytest.mark.parametrize(
+    ("equation", "lower", "extent"),
+    [
+        ("y[t] = x[t] + ε[t-1]", "0", "T"),  # what is read before the first draw is 0
+        ("y[t] = x[t] + ε[t+1]", "0", "T"),
+        ("y[t+1] = x[t] + ε[t]", "0", "T"),
+        ("y[t+1] = x[t] + ε[t+1]", "1", "T"),
+    ],
+)
+def test_what_is_drawn_at_each_step_is_drawn_at_all(equation: str, lower: str, extent: str) -> None:
+    """But where steps are written as layers are, those that are read, and none before the first."""
+    code = load(f"input x[t]\nε[t] ~ N(0, 1)\n{equation}").code
+    (axis,) = code.tensors["ε"].axes
+    assert (str(axis.lower), str(axis.extent)) == (lower, extent)

@@ -304,10 +304,8 @@ class _Builder:
             asked = None if is_constant(incoming) else compare(incoming, "≠", ZERO)
             where = both(asked, compare(term, "≠", ir.Constant(-math.inf)))
             passed = new(otherwise_zero(where, times(power, share)))
-            found = pointwise_flows(statement, term, passed, self.reach.softmaxes)
-            for flow in found:
-                if flow.logarithm or flow.read.tensor in self.bars:
-                    yield replace(flow, condition=both(condition, flow.condition))
+            for flow in pointwise_flows(statement, term, passed, self.reach.softmaxes):
+                yield replace(flow, condition=both(condition, flow.condition))
 
     def softmax(self, statement: ir.Statement, form: Distribution) -> Iterator[Flow]:
         """To the scores: `P (P̄ - Σ P̄ P)`, and from logarithms of P what needs no division."""
