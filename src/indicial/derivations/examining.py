@@ -60,7 +60,7 @@ from indicial.program.names.uses import BUILT_IN
 from indicial.program.prose.parts import Block
 from indicial.program.vectors.regular import transposed
 from indicial.program.vectors.spelling import softmaxes
-from indicial.program.vectors.unwritten import reaching
+from indicial.program.vectors.sums import reaching
 
 GROWTH = (3.0, 6.0, 12.0, 24.0)
 MUCH = 10.0

@@ -582,6 +582,9 @@ class _Reader:
         first, *rest = text.split() or ("",)
         if rest and first in ("and", "or") and KEYS.isdisjoint(rest):
             text = first  # `\\text{ and hence }`
+        text = IN_ENGLISH.get(
+            " ".join((first, *rest)).strip(".,;:").lower(), text
+        )  # `en otro caso`
         colon = text.rstrip().endswith(":")
         together: list[str] = []
 

@@ -392,7 +392,8 @@ class ExpressionParser(ConditionGrammar):
                 items.append(self.expression())
             if self.at(","):
                 self.i += 1
-                if any(self.at(sign) for sign in until):
+                # Behind a comma a bar opens: `max(a, |g|)`.
+                if any(self.at(sign) for sign in until if sign not in ("|", "mid")):
                     return tuple(items)
                 continue
             if any(self.at(sign) for sign in until):

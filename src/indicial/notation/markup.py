@@ -84,17 +84,19 @@ class Markup:
 
 
 _EMPHASISED = re.compile(
-    r"(?<![\w*])(\*{1,2})(?P<name>[A-Za-z](?:_\{?\w{1,5}\}?|\^\{?\w{1,5}\}?|\[[a-z]\])?)\1(?![\w*])"
+    r"(?<![\w*`])(\*{1,2}|`)(?P<name>[A-Za-z](?:_\{?\w{1,5}\}?|\^\{?\w{1,5}\}?|\[[a-z]\])?)\1(?![\w*`])"
 )
 
 
 def emphasised_names(markup: Markup) -> list[Display]:
-    """`**W** is the weight matrix`: letters in bold or italics, which may be names."""
+    """`**W** is the weight matrix`: letters in bold, italics or the type of code, which may be names."""
     inline = [(d.span.start, d.span.end) for d in markup.inline]
+    spans = {*markup.hidden}
     return [
         Display(span, Span(markup.source, *found.span("name")), "latex", "inline")
         for found in _EMPHASISED.finditer(markup.source.text)
-        if not markup.covers(found.start()) and not _within(inline, found.start())
+        if (found.span() in spans or not markup.covers(found.start()))
+        and not _within(inline, found.start())
         for span in [Span(markup.source, found.start(), found.end())]
     ]
 

@@ -12,10 +12,10 @@ from dataclasses import replace
 from indicial.notation import syntax as s
 from indicial.notation.cursor import Grammar
 from indicial.notation.faults import Refusal
-from indicial.notation.signs import ACCENT_COMMANDS, LABEL_SIGNS, MARKS, usual_word
+from indicial.notation.signs import ACCENT_COMMANDS, LABEL_SIGNS, MARKS, is_word, usual_word
 from indicial.notation.source import Span
 from indicial.notation.tokens import Token
-from indicial.notation.vocabulary import REDUCTIONS
+from indicial.notation.vocabulary import REDUCTIONS, WORDS_BELOW
 
 _REDUCTIONS = frozenset(REDUCTIONS)
 _NAME_KINDS = frozenset({"letter", "word", "sigma", "text"})
@@ -475,12 +475,21 @@ def _beside(item: s.Expression) -> tuple[s.Expression, ...]:
     ):
         first = s.Name(item.base[0], span=item.span)
         return first, s.Name(item.base[1], primes=item.primes, span=item.span)
-    factors = item.factors if isinstance(item, s.Product) else ()
-    letters = [
-        f for f in factors if isinstance(f, s.Name) and len(f.base) == 1 and f.base.islower()
-    ]
-    plain = letters and len(letters) == len(factors) and not any(f.sub or f.sup for f in letters)
-    return factors if plain and not _multiplied(item) else (item,)
+    factors = item.factors if isinstance(item, s.Product) and not _multiplied(item) else ()
+    letters = [letter for factor in factors for letter in _run(factor)]
+    return tuple(letters) if letters and all(map(_run, factors)) else (item,)
+
+
+def _run(factor: s.Expression) -> tuple[s.Expression, ...]:
+    """The letters of a piece of `q_{hi\\mu}`, which TeX's commands divide: h and i, or μ. None of a word."""
+    if not isinstance(factor, s.Name) or factor.sub or factor.sup or not factor.base.islower():
+        return ()
+    if len(factor.base) == 1:
+        return (factor,)
+    letters = factor.bare and not factor.font and factor.base.isalpha() and len(factor.base) < 4
+    if not letters or factor.base in WORDS_BELOW or is_word(factor.base, called=False):
+        return ()
+    return tuple(s.Name(letter, span=factor.span) for letter in factor.base)
 
 
 def _multiplied(item: s.Expression) -> bool:

@@ -204,6 +204,8 @@ IN_ENGLISH = {
     **dict.fromkeys(("wenn", "falls", "si", "se", "jika", "jeśli", "pokud", "nếu", "если", "若", "如果", "当"), "if"),
     **dict.fromkeys(
         ("sinon", "autrement", "sonst", "andernfalls", "altrimenti", "senão", "otherwize", "lainnya",
+         "en otro caso", "de lo contrario", "en caso contrario", "caso contrário", "em caso contrário",
+         "dans les autres cas", "w przeciwnym razie", "в противном случае",
          "jinak", "inaczej", "иначе", "否则", "其他", "其它", "その他", "그외"), "otherwise"),
     **dict.fromkeys(("für", "pour"), "for"),
     **dict.fromkeys(("und", "et"), "and"),

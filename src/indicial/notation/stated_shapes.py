@@ -43,8 +43,10 @@ _WORD = r"(?!(?:of|from|in|to|for|by|and|or|per|over)\b)[^\W\d_][\w'’-]*"
 _IS = r"(?:is|are|be|being|denotes?|has|have|having|ist|est|es|:|—|–|--?|=|,|\(|\|)"
 _SHAPE = r"(?:shapes?|size|sizes|dimensions?|dimensionality|dim|formato|Größe|tamaño|taille|形状|大小|维度)"
 _ARTICLE = r"(?:an?|the|eine?|une?|uma?|una)"
+_OF_EACH = r"(?:\s+(?:of|for|at)\s+(?:an?|one|each|every|the)\s+(?:(?:single|whole)\s+)?(?:time\s+)?[a-z]+)?"
+"""`the input $x$ of one step has shape $(n, d)$`."""
 _TOLD = re.compile(
-    rf"[*_]{{0,2}}{_ALSO}[*_]{{0,2}}\s*(?:{_IS}\s*){{0,2}}(?:{_WORD},?\s+){{0,4}}"
+    rf"[*_]{{0,2}}{_ALSO}[*_]{{0,2}}{_OF_EACH}\s*(?:{_IS}\s*){{0,2}}(?:{_WORD},?\s+){{0,4}}"
     rf"(?:(?:of|has|have|with)\s+)?(?:{_ARTICLE}\s+)?{_SHAPE}\s*(?:is|are|of|为|是|:|=|\()?\s*"
 )
 """`is the input of shape`, `(of size`, `has the dimensions`."""

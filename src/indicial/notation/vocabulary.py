@@ -36,6 +36,9 @@ ACCENTS = ("tilde", "hat", "bar", "vec", "cev", "dot", "ddot", "check", "breve",
 REDUCTIONS = ("sum", "prod", "max", "min", "mean", "argmax", "argmin", "softmax")
 """What can stand before a body with indices below it."""
 
+WORDS_BELOW = frozenset({"in", "out", "max", "min", "at", "is", "to", "on", "an"})
+"""Short subscripts that are words even where their letters are indices."""
+
 FUNCTIONS = (
     "tanh", "σ", "ReLU", "GELU", "exp", "ln", "log", "sqrt", "abs", "sign", "cos", "sin",
     "onehot", "layernorm", "dropout", "softplus", "floor", "erf",

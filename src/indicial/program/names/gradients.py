@@ -230,6 +230,37 @@ def abbreviated(statements: list[s.Statement]) -> list[s.Statement]:
     return _as_names(statements, D, names)
 
 
+def shaped(statements: list[s.Statement]) -> list[s.Statement]:
+    """`dx = da W^⊤`, `dW = x^⊤ da`: each has the shape of what it is called after, if that stands there too.
+
+    Where only one is computed, it may be the width of a cell or a change.
+    """
+    names = s.every(statements, s.Name)
+    lefts = [st.left for st in statements if isinstance(st, s.Equation)]
+    computed = {n.stem for n in lefts if isinstance(n, s.Name) and _after(n) is not None}
+    if len(computed) < 2:
+        return statements
+    scripts = s.ids(i for n in names for x in n.scripts for i in x.walk())
+    places = s.ids(n.base for n in s.every(statements, s.Index)) | scripts
+    known = {replace(n, sup=()) for n in names if id(n) not in places}
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name):
+            own = _after(node)
+            return replace(node, ends=(own,)) if own in known else node
+        return node.rebuild(change)
+
+    return s.with_sides(statements, change)
+
+
+def _after(name: s.Name) -> s.Name | None:
+    """The W_x of `dW_x`."""
+    d, letter = name.base[:1], name.base[1:]
+    if d != D.base or len(letter) != 1 or letter in "tτ" or name.ends:
+        return None
+    return replace(name, base=letter, sup=(), font="")
+
+
 def varying(statements: list[s.Statement]) -> list[s.Statement]:
     """`δx_t = Σ_k c_{tk} b_k`: how much x_t changes, as one name, where a δ stands before names alone."""
     if not any(n.base == "δ" for n in s.every(statements, s.Name)):
@@ -259,7 +290,8 @@ def _as_names(
             named = isinstance(factor, s.Name) and (of is None or factor.stem in of)
             if factors and factors[-1] == sign and named and isinstance(factor, s.Name):
                 span = factors.pop().span.to(factor.span)
-                factor = replace(factor, base=sign.base + factor.base, span=span)
+                base = sign.base + factor.base
+                factor = replace(factor, base=base, span=span)
             factors.append(factor)
         return factors[0] if len(factors) == 1 else replace(node, factors=tuple(factors))
 

@@ -13,10 +13,9 @@ from indicial.notation import syntax as s
 from indicial.notation.node import kept
 from indicial.notation.printers import name_key
 from indicial.notation.signs import SCRIPT_LETTERS
-from indicial.notation.vocabulary import FUNCTIONS
+from indicial.notation.vocabulary import FUNCTIONS, WORDS_BELOW
 
-WORDS = frozenset({"in", "out", "max", "min", "at", "is", "to", "on", "an"})
-"""Short subscripts that are words even where their letters are indices."""
+WORDS = WORDS_BELOW
 
 MADE_FAMILY = "n_{entry}"
 """The letters of equations that nobody wrote; a size is called by those of others."""
@@ -29,6 +28,11 @@ _SETS = frozenset(SCRIPT_LETTERS.values())
 _NO_INDICES = GROUPS | _SETS
 PARAMETERS = frozenset("θφψ")
 """Letters that say below a name whose parameters it has: `μ_θ(x_t) = a_t z_θ`."""
+
+
+def is_word_below(run: str) -> bool:
+    """Whether a run of letters below a name is a word, and no index by index: `gate` and `next`, not `btij`."""
+    return run in WORDS or (len(run) == 4 and bool(set("aeou") & set(run)))
 
 
 @lru_cache(10_000)
@@ -137,7 +141,10 @@ def live_letters(statement: s.Statement) -> frozenset[str]:
         live.update(_shared(statement))
         # `α_{ij} = 0 for j > i`
         guard = statement.guard.every(s.Name) if statement.guard is not None else ()
-        live.update(left & (right | {n.base for n in guard if n.bare}))
+        values = (n for side in statement.sides for n in s.values(side) if isinstance(n, s.Name))
+        # The z of `s_z = √(Σ_i (z_i - m_z)^2)` is numbered, and numbers nothing.
+        named = {n.base for n in values if n.sub}
+        live.update(left & (right | {n.base for n in guard if n.bare}) - (named - COUNTING))
     return frozenset(live)
 
 

@@ -25,10 +25,10 @@ from indicial.notation.source import Span
 from indicial.program.names.letters import (
     GROUPS,
     PARAMETERS,
-    WORDS,
     index_name,
     is_capital,
     is_letter,
+    is_word_below,
     letters_bound,
     live_letters,
     shifted,
@@ -319,9 +319,8 @@ class Naming:
         """Whether a word of letters is really several indices: the `ij` of `W_{ij}`."""
         return (
             script.bare
-            and script.base not in WORDS
             and 1 < len(script.base) <= 4
-            and not (len(script.base) == 4 and set("aeou") & set(script.base))  # `gate`, not `btij`
+            and not is_word_below(script.base)
             and not script.base.isdigit()
             and all(c in self.live or c.isdigit() for c in script.base)
         )

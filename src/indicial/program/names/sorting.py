@@ -224,6 +224,7 @@ def _by_itself(equation: s.Equation, result: Outline) -> bool:
     if equation.relations != ("=",) or not isinstance(left, s.Name) or assigns:
         return False
     inside = {id(i) for n in equation.every(s.Index) for i in n.walk()}
+    inside |= s.ids(i for n in equation.every(s.Name) for i in n.sub)  # `H = tanh(W_H x)`
     return any(n == left and id(n) not in inside for n in equation.sides[1].walk())
 
 

@@ -20,6 +20,7 @@ from typing import TypeGuard
 from indicial.notation import syntax as s
 from indicial.program.names.letters import PARAMETERS, is_capital, is_lone, letters_bound
 from indicial.program.vectors.labels import NUMBERING
+from indicial.program.vectors.sums import letters_repeated
 
 Slot = tuple[str, tuple[str, ...], str, int, int]
 """A letter, its accents, and the place below or above it, of so many."""
@@ -94,8 +95,11 @@ def _is_letter(script: s.Expression) -> TypeGuard[s.Name]:
 
 
 def _running(statements: Sequence[s.Statement]) -> set[str]:
-    """The letters that certainly number: below sums, in guards and conditions, in brackets, with a number."""
-    found = letters_bound(statements)
+    """The letters that certainly number: below sums, in guards and conditions, in brackets, with a number.
+
+    Where a sum is implied, all letters of the equation number: those on the left and those that occur twice.
+    """
+    found = letters_bound(statements) | letters_repeated(statements)
     for statement in statements:
         for node in statement.every(s.Name, s.Index, s.Call, s.Comparison):
             places: tuple[s.Expression, ...] = ()

@@ -26,6 +26,7 @@ from indicial.program.names.letters import (
     index_name,
     is_capital,
     is_lone,
+    is_word_below,
     letters_bound,
 )
 from indicial.program.names.naming import activates
@@ -99,7 +100,9 @@ def notion(node: s.Node, outline: Outline) -> str:
             return f"{unicode(node)} may be an indicator"
         case s.Name(sub=(s.Comparison(operators=("∈",)), *_)):  # `AGG_{u ∈ N(v)} m_u`
             return f"it takes {node.base} over a set"
-        case s.Product(factors=(s.Name() as one, s.Name() as two)) if convolved(one, two):
+        case s.Product(factors=(s.Name() as one, s.Name() as two)) if (
+            convolved(one, two) and not {one.base, two.base} & outline.naming.bound
+        ):  # the `d * k` of `Σ_k w[k] * x[t - d * k]` is a place
             return f"{unicode(one)} * {unicode(two)} may be a convolution"
         case s.Product() if _convolved_as_said(node):
             return "it is about a convolution"
@@ -292,6 +295,8 @@ def _half_indices(word: s.Name, outline: Outline) -> bool:
     letters = word.base if word.bare and not word.font and word.base not in WORDS else ""
     known = {letter for letter in letters if letter in outline.naming.live}
     if not 1 < len(letters) <= 4 or not letters.islower() or not 0 < len(known) < len(set(letters)):
+        return False
+    if is_word_below(letters):  # the `next` of `h_{next}`
         return False
     lone = {i for n in s.every(outline.statements, s.Name) for i in n.sub if is_lone(i)}
     below = all(s.Name(letter) in lone for letter in letters)

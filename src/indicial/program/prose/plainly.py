@@ -10,7 +10,7 @@ L = -Σ_i y_i ln p_i + (1 - y_i) …    →  L = -Σ_i (y_i ln p_i + (1 - y_i) �
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -30,14 +30,15 @@ from indicial.program.prose.foreign import opaque
 from indicial.program.prose.places import by_number, by_places
 from indicial.program.prose.sets import over_members
 from indicial.program.vectors.spelling import softmax_elements
-from indicial.program.vectors.unwritten import bound_apart, primes_apart, reaching, summed
+from indicial.program.vectors.sums import bound_apart, primes_apart, reaching, summed
 
 TIME = s.Name("t")
 
 
 def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
     """A statement of prose, as it is meant; `sketch` is of all that stand with it."""
-    placed = by_places(by_steps(labelled(statement), sketch), sketch)
+    named = widths(labelled(statement), sketch)
+    placed = by_places(by_steps(named, sketch), sketch)
     of_members = over_members(placed, sketch)
     shared = without_shared(one_size(softmax_elements(of_members), sketch), sketch)
     named = without_lists(without_arguments(without_names(shared, sketch), sketch), sketch)
@@ -59,6 +60,28 @@ def labelled(statement: s.Statement) -> s.Statement:
         return node.rebuild(change)
 
     return statement.rebuild(change) if statement.every(s.Power) else statement
+
+
+def widths(statement: s.Statement, outline: Outline) -> s.Statement:
+    """The `\\sqrt{d_h}` of scores: the width of a head, whatever runs over h. Degrees have two: `√d_i √d_j`."""
+    held = [c.arguments[0] for c in statement.every(s.Call) if c.word == "sqrt"]
+    rooted = {n for n in held if isinstance(n, s.Name) and n.base == "d" and len(n.sub) == 1}
+    numbered = COUNTING - {"k"}  # the degree d_i of a node, in `Σ_j A_{ij} h_j / √d_i`
+    below = {i.base for n in rooted for i in n.sub if isinstance(i, s.Name)}
+    if len(rooted) != 1 or below & numbered:
+        return statement
+    others = {n for n in s.every(outline.statements, s.Name) if n.base == "d" and n.sub}
+    if others != rooted:
+        return statement
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name) and node in rooted and is_lone(node.sub[0]):
+            label = node.sub[0]
+            assert isinstance(label, s.Name)
+            return replace(node, sub=(replace(label, font="roman"),))
+        return node.rebuild(change)
+
+    return statement.rebuild(change)
 
 
 def _with_head(node: s.Expression, name: s.Name) -> s.Expression:
@@ -147,13 +170,16 @@ def exponentials(statement: s.Statement, outline: Outline) -> s.Statement:
 
 def by_steps(statement: s.Statement, sketch: Outline) -> s.Statement:
     """`Ā = exp(ΔA)`, `B̄ = (I - Δ/2 A)^{-1} ΔB`: Δ is the length of a step, and no difference."""
-    if not any(map(_of_a_step, s.every([statement], s.Name))):
+    if not any(n.base[0] == "Δ" for n in statement.every(s.Name)):
         return statement
-    powers = [n.sup for n in s.every(sketch.statements, s.Name) if n.base == "e" and n.sup]
+    names = {*s.every(sketch.statements, s.Name)}
+    if not any(_of_a_step(n, names) for n in statement.every(s.Name)):
+        return statement
+    powers = [n.sup for n in names if n.base == "e" and n.sup]
     calls = [c.arguments for c in s.every(sketch.statements, s.Call) if c.word == "exp"]
     raised = (n for inside in (*powers, *calls) for n in s.every(inside, s.Name))
     alone = s.Name("Δ") in statement.every(s.Name)
-    if not alone and not any(map(_of_a_step, raised)):
+    if not alone and not any(_of_a_step(n, names) for n in raised):
         return statement
 
     def apart(name: s.Name) -> tuple[s.Expression, ...]:
@@ -162,11 +188,11 @@ def by_steps(statement: s.Statement, sketch: Outline) -> s.Statement:
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Product):
             factors = (
-                apart(f) if isinstance(f, s.Name) and _of_a_step(f) else (change(f),)
+                apart(f) if isinstance(f, s.Name) and _of_a_step(f, names) else (change(f),)
                 for f in node.factors
             )
             return replace(node, factors=tuple(f for some in factors for f in some))
-        if isinstance(node, s.Name) and _of_a_step(node):
+        if isinstance(node, s.Name) and _of_a_step(node, names):
             return s.Product(apart(node), span=node.span)
         if isinstance(node, s.Name) and node.base == "e" and not node.sub:
             return replace(node, sup=tuple(map(change, node.sup)))
@@ -175,9 +201,11 @@ def by_steps(statement: s.Statement, sketch: Outline) -> s.Statement:
     return statement.rebuild(change)
 
 
-def _of_a_step(name: s.Name) -> bool:
-    """The ΔA that is a name of its own by its spelling."""
-    return len(name.base) == 2 and name.base[0] == "Δ" and is_capital(name.base[1])
+def _of_a_step(name: s.Name, names: Collection[s.Name]) -> bool:
+    """The ΔA that is a name of its own by its spelling; and the Δa_n of `(e^{Δa_n} - 1) / a_n`."""
+    if len(name.base) != 2 or name.base[0] != "Δ":
+        return False
+    return is_capital(name.base[1]) or replace(name, base=name.base[1]) in names
 
 
 def stepping(statement: s.Statement) -> s.Statement:

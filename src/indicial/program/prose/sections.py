@@ -20,7 +20,7 @@ from indicial.notation.printers import name_key
 from indicial.notation.vocabulary import CALLED, SPACE, TOLD
 from indicial.program.lowering.places import describe
 from indicial.program.messages import IndicialError, Messages, there_is
-from indicial.program.names.gradients import abbreviated, named, varying
+from indicial.program.names.gradients import abbreviated, named, shaped, varying
 from indicial.program.names.interleaved import by_elements
 from indicial.program.names.letters import GROUPS, index_name, live_letters
 from indicial.program.names.loops import STEPS
@@ -156,7 +156,7 @@ def _told_apart(blocks: list[Block]) -> list[Block]:
         for block in blocks
     ]
     prose = [st for block in blocks if not block.strict for st in block.statements]
-    prose = abbreviated([by_elements(statement) for statement in varying(named(prose))])
+    prose = shaped(abbreviated([by_elements(statement) for statement in varying(named(prose))]))
     strict = [st for block in blocks if block.strict for st in block.statements]
     live = set[str]().union(*map(live_letters, strict))
     apart = iter(lettered(worded(prose), live))

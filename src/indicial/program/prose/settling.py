@@ -220,6 +220,7 @@ def _first(
     """The first program of a part, what is left of it, and of the patience; `beside` is one that these
     displays do not fit."""
     apart: list[Statement] = []
+    whole = part
     while True:
         # A function whose display is not read any more is one that nothing defines.
         part = _without_foreign(part, set()) if part.lost or apart else part
@@ -249,8 +250,33 @@ def _first(
             part = part.without(
                 {id(s): reason for reason, found in reversed(doubts) for s in found}
             )
+    if not apart:
+        return program, None, patience
     said = [s for s in part.statements if says_what(s)]
-    return program, part.holding([*said, *apart]).bare() if apart else None, patience
+    rest = part.holding([*said, *apart]).bare()
+    # What came before may be about something else for some displays, and not for those set apart.
+    taken = [*rest.borrowed, *_taken(apart, whole)]
+    borrowed = [st for st in whole.borrowed if st in taken]
+    return program, replace(rest, borrowed=borrowed), patience
+
+
+def _taken(statements: list[Statement], part: Part) -> list[Statement]:
+    """The equations of names without indices that these statements read, and what those read."""
+    plain = [st for st in part.borrowed if isinstance(st.left, Name) and _unnumbered(st.left)]
+    found: list[Statement] = []
+    waiting = list(statements)
+    while waiting:
+        read = waiting.pop().every(Name)
+        new = [st for st in plain if st.left in read and st not in found]
+        found += new
+        waiting += new
+    return found
+
+
+def _unnumbered(name: Name) -> bool:
+    """`H`, `h_{next}`."""
+    words = (isinstance(i, Name) and (i.font == "roman" or len(i.base) > 3) for i in name.sub)
+    return not name.sup and all(words)
 
 
 def _too_small(

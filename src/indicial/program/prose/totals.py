@@ -2,6 +2,7 @@ r"""Names of a document that are two things: a sum, and what it is the sum of.
 
 L = \frac{1}{N} \sum_i L_i       the sum of all losses, and the loss of each: L and L_·
 J(θ) = \frac1T \sum_t J^{(t)}(θ)  the same, all of it of one θ
+L = \frac{1}{N} \sum_i L_i = …  also where it goes on
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def _total(equation: s.Equation) -> Iterator[s.Name]:
         return
     if isinstance(left, s.Call) and not _of_its_own(left):
         return
-    for total in equation.sides[-1].every(s.Reduction):
+    sides = equation.sides[-1:] if isinstance(left, s.Call) else equation.sides[1:]
+    for total in s.every(sides, s.Reduction):
         bound = {index_name(_index(under)) for under in total.under} - {None}
         again = [n for n in total.body.every(s.Name) if n.stem == name]
         one_each = all(

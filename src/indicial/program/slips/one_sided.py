@@ -135,12 +135,18 @@ def _left_summed(equation: s.Equation) -> Iterator[Fault]:
 
 
 def _summed_again(equation: s.Equation) -> Iterator[Fault]:
-    """`p_v = exp(o_v) / Σ_v exp(o_v)`: the v of the left side stands above, and the sum below has a v of its own."""
+    """`p_v = exp(o_v) / Σ_v exp(o_v)`: the v of the left side stands above, and the sum below has a v of its own.
+
+    Several sums over letters of the left side, `ξ_t(i, j) = … / Σ_i Σ_j …`, are how everybody writes the total.
+    """
     left, *right = equation.sides
     for fraction in s.every(right, s.Fraction):
         if fraction.above.every(s.Reduction):
             continue
         above = {n: n.span for n in indexed(fraction.above)}
+        over = [b.base for r in sums(fraction.below) for b in binders(r)]
+        if len(over) > 1 and set(over) <= letters(left):
+            continue
         for reduction in sums(fraction.below):
             shared = [n for n in indexed(reduction.body) if n in above]
             for binder in binders(reduction):

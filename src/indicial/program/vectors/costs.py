@@ -57,6 +57,8 @@ WRITTEN: dict[str, tuple[float, float, float, float]] = {
     "small before a join": (6, NEVER, 1.5, 0.5),  # the w of `w_u [h_{t-1}, x_t]`
     "small of matrices": (6, 1.2, 1.2, 0.4),  # the h_i of `h_i = softmax(Q_i K_i^⊤) V_i`
     "small weight": (0.4, 1.5, 1.5, 2.5),  # the w of `w_h h_{t-1}`
+    "small beside a batch": (0.8, 0.8, 0.8, 1),  # the h of `h = tanh(x W + b)` with `x ∈ ℝ^{n×d}`
+    "letter beside a batch": (0.4, 0.8, 0.8, 2),  # and the a of `a - y` there
     "plain bias": (0, 0.3, 0.3, 12),  # the b of `\mathbf W \mathbf x + b`
     "plain beside bold": (0, 4, 4, 12),
     "small with two indices": (0.2, 2, 2, 12),

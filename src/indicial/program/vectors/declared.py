@@ -54,7 +54,11 @@ class Declared:
                     self._said(leaf, statement, item)
         for leaf in self._names:
             table = leaf.capital and (leaf.letter == "E" or leaf.base.font == "bold")
-            if table and leaf.key not in kinds.total and self._looked_up(leaf):
+            if not table or kinds.total.get(leaf.key, 1) > 1 or not self._looked_up(leaf):
+                continue
+            if self._is_whole(leaf.key):  # `u = E h` beside `E[x_t]`
+                kinds.total[leaf.key] = 2
+            else:
                 kinds.declared.setdefault(leaf.key, {COLUMN: 0.0, ROW: 0.5})
         if identity:
             kinds.declared["I"] = {MATRIX: 0.0}
@@ -133,7 +137,9 @@ class Declared:
         if word == "number" and leaf.base.font != "bold" and self._is_bold(leaf.key):
             return  # "the number of rows $N$" beside `\\mathbf N`
         if word not in SAID:  # a space, `ℝ^d` or `R^d`, that was said under another heading
-            costs = allowed(sizes(domain)) or {}
+            found = sizes(domain)
+            steps = self._counts(leaf) if len(found) > 2 and not leaf.use.reference.items else set()
+            costs = allowed(found[max(steps, default=0) :]) or {}
             word = _WORDS[sum(next(iter(costs)))] if costs else ""
         if word == "matrix" and (self._looked_up(leaf) or self._in_rows(leaf)):
             self.kinds.told.setdefault(leaf.key, "vector")

@@ -107,6 +107,8 @@ class Seen:
     """It stands before a vector of a step, by its letter: the w of `w_h h_{t-1}`."""
     joins: bool = False
     """It stands before brackets with vectors side by side: the w of `w_u [h_{t-1}, x_t]`."""
+    shifts: bool = False
+    """It is added to a capital times a vector: the d of `d + H x`, which counts nothing."""
     biases: bool = False
     """It is added to what a weight multiplies: the b of `W x + b`, in whatever type it is set."""
 
@@ -125,6 +127,9 @@ class Kinds(Leaves):
         """What sentences say that a key is: "matrix", "vector", "state", "number"."""
         self.elsewhere: set[str] = set()
         """Those of which it is said under another heading."""
+        self.batches: set[str] = set()
+        """Keys of small letters that are matrices for sure, with an example in each row: the x of `x ∈ ℝ^{n×d}`,
+        the a of `x^⊤ a` beside `Σ_n a_{nj}`."""
         self.higher: set[str] = set()
         """Keys that have more than two indices of their own."""
         self.chosen: dict[str, Shape] = {}
@@ -272,6 +277,11 @@ class Kinds(Leaves):
             for seen in map(self._seen, total.terms):
                 if seen:
                     seen.gathers = True
+        weighed = (f for f in names if len(f) == 2 and all(f) and f[0] and f[0].capital)
+        if any(f[1] and f[1].letter in OFTEN_VECTORS for f in weighed):
+            for seen in map(self._seen, total.terms):
+                if seen and seen.letter == "d":
+                    seen.shifts = True
         ends = [factors[-1] for factors in names]
         if any(seen and seen.letter in OFTEN_COLUMNS and not seen.most for seen in ends):
             for seen in map(self._seen, total.terms):
@@ -372,7 +382,8 @@ class Kinds(Leaves):
             column += COST.column if rows else 0
         elif seen.transposed and seen.capital is False and not is_greek(seen.letter):
             often = seen.letter == "w" and seen.most  # `(w^{l+1})^⊤ δ^{l+1} ⊙ …`
-            matrix = COST.weights if often else COST.transposed
+            if not self.batches:  # `dW = x^⊤ da`
+                matrix = COST.weights if often else COST.transposed
         if seen.normed and seen.capital:
             number += COST.normed
         row += 0 if rows else COST.row
@@ -417,11 +428,14 @@ class Kinds(Leaves):
             return "small weight"
         if seen.biases and self.in_bold:
             return "plain bias"
+        if self.batches and seen.letter not in BIASES and not self.in_bold:
+            often = seen.letter in OFTEN_VECTORS
+            return "small beside a batch" if often else "letter beside a batch"
         if self.in_bold or seen.letter in self.declared:  # `x_1` beside `x ∈ ℝ^4`: an element
             return "plain beside bold"
         if seen.most > 1 + seen.above:
             return "small with two indices"
-        if seen.letter in COUNTS and not seen.most:
+        if seen.letter in COUNTS and not (seen.most or seen.shifts):
             return "count"
         often = seen.letter in OFTEN_VECTORS or (seen.letter == "w" and not seen.most)
         return "often a vector" if often else "small"

@@ -239,11 +239,30 @@ def full_counts(outline: Outline, statements: Sequence[s.Statement]) -> dict[str
             elif isinstance(node, s.Index) and isinstance(node.base, s.Name):
                 bracketed.add(key)  # `s = W h`, and `s[y]`: an element
     elements = _elements(outline, statements)
+    elements |= in_parts(outline, statements)
     return {
         k: max(c)
         for k, c in counts.items()
         if k in full or (len(c) > 1 and (min(c) > 0 or k in elements | bracketed))
     }
+
+
+def in_parts(outline: Outline, statements: Sequence[s.Statement]) -> set[str]:
+    """The small letters that stand as a whole, `u = x^⊤ a`, and elsewhere with two indices, `Σ_n a_{nj}`."""
+    counts: dict[str, set[int]] = defaultdict(set)
+    stepped: set[str] = set()
+    for statement in statements:
+        inside = {id(n.base) for n in statement.every(s.Index)} | in_scripts(statement)
+        for node in statement.every(s.Name):
+            use = outline.use(node) if id(node) not in inside else None
+            if use is not None and use.kind == "tensor":
+                key, items = use.reference.key, use.reference.items
+                counts[key].add(len(items))
+                letters = [index_name(i) for i in items]
+                steps = any(n is None or n.base in ("t", "τ") for n in letters)
+                if steps or node.font or is_capital(node.base):
+                    stepped.add(key)
+    return {key for key, count in counts.items() if count == {0, 2}} - stepped
 
 
 def _elements(outline: Outline, statements: Sequence[s.Statement]) -> set[str]:

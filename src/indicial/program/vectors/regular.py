@@ -311,7 +311,7 @@ def side_by_side(items: Sequence[s.Expression], indices: Collection[str]) -> boo
     plain = [n for n in named if not n.sub and not n.sup]
     return (
         any(index_name(n) is None for n in scripted)  # `M[t_{in}, J_2]` holds places
-        and len({n.base for n in named}) > 1
+        and len({(n.base, n.accents) for n in named}) > 1
         and all(is_letter(n.base) and n.base != "w" for n in named)
         and all(n.base in OFTEN_VECTORS and n.base not in indices for n in plain)
     )

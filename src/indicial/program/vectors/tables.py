@@ -325,6 +325,7 @@ class Tables:
         # `G_{t-1} + g_t^2`: names alone, and none of them a bias, are alike.
         leaves = [self.kinds.leaf(s.unsigned(part)) for part in parts]
         plain = not alone and not any(leaf is None or leaf.letter in BIASES for leaf in leaves)
+        alike = len({letter for part in parts for letter in self._letters(part)}) == 1
         weight = max(odd, self.loose(parts[0], added=True))
         begins = isinstance(parts[0], s.Product)
         for part in parts[1:]:
@@ -347,13 +348,17 @@ class Tables:
                 row = ROW in (a, b)
                 # A bias goes with every row; a gate has the shape of what it weighs, and so has a change.
                 changes = isinstance(last, s.Product) if b in (ROW, COLUMN) else begins
-                change = plain or (changes and MATRIX in (a, b))
+                change = plain or alike or (changes and MATRIX in (a, b))
                 odd = COST.change if change else COST.bias if row == self.rows else COST.across
                 return shape, odd + min(alone, 1)
 
             result = self.join(result, self.of(part), rule)
             weight = max(weight, here)
         return result
+
+    def _letters(self, node: s.Expression) -> set[str]:
+        """The letters that something is computed of: the h of `dh ⊙ (1 - h^2)`, twice."""
+        return {leaf.letter for n in self.kinds.values(node) if (leaf := self.kinds.leaf(n))}
 
     def _one_letter(self, parts: Sequence[s.Expression]) -> bool:
         """`y - ŷ`, `x - x'`: they are alike; but `x̄` may be the mean of all elements of x."""

@@ -25,7 +25,7 @@ from indicial.notation.source import Span
 from indicial.notation.vocabulary import CALLED, SEEN, SPACE, TOLD
 from indicial.program.messages import Message, Messages
 from indicial.program.names import inverses
-from indicial.program.names.letters import COUNTING, MATRICES, shifted
+from indicial.program.names.letters import COUNTING, MATRICES, OFTEN_VECTORS, shifted
 from indicial.program.names.outline import DISTRIBUTIONS
 from indicial.program.names.sorting import outline, parted
 from indicial.program.vectors import above, regular
@@ -44,7 +44,7 @@ from indicial.program.vectors.kinds import (
     values_of,
 )
 from indicial.program.vectors.labels import labelled
-from indicial.program.vectors.leaves import Leaf, chained, full_counts
+from indicial.program.vectors.leaves import Leaf, chained, full_counts, in_parts
 from indicial.program.vectors.made import CLOSED, Open
 from indicial.program.vectors.matrices import (
     draws_with_identity,
@@ -65,13 +65,13 @@ from indicial.program.vectors.spelling import (
     told_apart,
 )
 from indicial.program.vectors.style import in_vector_style
+from indicial.program.vectors.sums import summed
 from indicial.program.vectors.tables import IMPOSSIBLE
 from indicial.program.vectors.unwritten import (
     exponentials,
     juxtaposed,
     listed,
     spelt_out,
-    summed,
 )
 
 _RELATIONS = re.compile(
@@ -183,7 +183,10 @@ class _Rewriting:
         self.emission.ends_of_sums = dict(_ends_of_sums(statements))
         equations = [x for x in statements if isinstance(x, s.Equation) and not self._own(x)]
         self.kinds.total = full_counts(self.outline, equations)
+        self.kinds.batches = in_parts(self.outline, equations) & {*self.kinds.total}
         self.declared = Declared(self.kinds, self.dimensions, statements, identity).ranks
+        declared = (k for k, costs in self.kinds.declared.items() if costs.keys() == {MATRIX})
+        self.kinds.batches |= {key for key in declared if key[0] in OFTEN_VECTORS}
         self.reading = self._solved([x for st in statements for x in self._alike(st)])
         self.kinds.chosen = self.reading.given
         self.written = [self._with_gates(statement) for statement in statements]
