@@ -212,6 +212,9 @@ def test_small_changes_are_no_gradients(tmp_path: Path) -> None:
 
 
 OUTSIDE: dict[str, str] = {
+    "an update by what a row that is not read computes": (
+        r"$$v_t = \gamma v_{t-1} + \eta \nabla_\theta J(\theta_t - \gamma v_{t-1}), \; \theta_{t+1} = \theta_t - v_t$$"
+    ),
     # of whose classes may be a matter of taste
     "a term, or its sum": r"$$L = -y_{ic} \log p_{ic}$$",
 }

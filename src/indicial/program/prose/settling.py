@@ -15,6 +15,7 @@ from indicial.notation.faults import BESIDE, Skipped
 from indicial.notation.parse import parse_text
 from indicial.notation.source import Span
 from indicial.notation.syntax import (
+    Add,
     Call,
     Declaration,
     Equation,
@@ -340,7 +341,7 @@ def _without_lost_displays(parts: list[Part], foreign_statements: set[Statement]
         again = any(st in foreign_statements for st in rows)
         beside = any(skipped.reason.startswith(WHOLE) for skipped in block.skipped)
         # Rows in brackets say what they mean by themselves, and their slips are certain.
-        beside = (beside and not all(map(indexed, rows))) or _of_slopes(rows)
+        beside = (beside and not all(map(indexed, rows))) or _of_slopes(rows) or _reads_slopes(rows)
         drawn = all(isinstance(st, Equation) and st.draws for st in rows)
         if rows and (again or beside or (block.skipped and (drawn or _reads_skipped(block, rows)))):
             lost[at] = None
@@ -374,6 +375,22 @@ def _of_slopes(rows: list[Statement]) -> bool:
     """`g_n = ∇ℓ_n`, `ĝ = Σ_n g_n`, `g = E ∇ℓ_n`: most of it is about derivatives. Of an optimiser's rows one is."""
     slopes = [row for row in rows if any(n.base in ("∂", "∇") for n in row.every(Name))]
     return 2 * len(slopes) > len(rows)
+
+
+def _reads_slopes(rows: list[Statement]) -> bool:
+    """`v_t = γ v_{t-1} + η ∇J(θ_t - γ v_{t-1})`, `θ_{t+1} = θ_t - v_t`: v is no input.
+
+    `g_t = ∇J(θ_t)` only gives a gradient its name.
+    """
+    equations = [row for row in rows if isinstance(row, Equation)]
+    mixed = [
+        row
+        for row in equations
+        if isinstance(total := row.sides[-1], Add) and any(n.base == "∇" for n in total.every(Name))
+    ]
+    defined = {left.stem for row in mixed if isinstance(left := head(row.left), Name)}
+    others = [row for row in equations if row not in mixed]
+    return any(n.stem in defined for row in others for n in every(row.sides[1:], Name))
 
 
 def _without_foreign(part: Part, found: set[Statement]) -> Part:
