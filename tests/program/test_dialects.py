@@ -142,6 +142,16 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
         {"y": 1, "b": 1, "W": 2, "x": 1, "U": 2, "d": 1, "H": 2},
         3,
     ),
+    "dots that the last side says": (
+        r"$$y_t = \phi_1 y_{t-1} + \cdots + \phi_p y_{t-p} + u_t = \sum_{j=1}^p \phi_j y_{t-j} + u_t$$",
+        {"y": 1, "φ": 1, "u": 1},
+        1,
+    ),
+    "a power of a gate": (
+        r"$$a_t = \sigma(W x_t + b)^{1/\tau}$$",
+        {"a": 2, "W": 2, "x": 2, "b": 1, "τ": 0},
+        1,
+    ),
     "statistics that are called by what they are of": (
         r"$$m_z = \frac{1}{B} \sum_{i=1}^B z_i, \quad s_z = \sqrt{\frac{1}{B} \sum_{i=1}^B (z_i - m_z)^2}$$",
         {"m_z": 0, "s_z": 0, "z": 1},

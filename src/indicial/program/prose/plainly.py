@@ -37,7 +37,7 @@ TIME = s.Name("t")
 
 def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
     """A statement of prose, as it is meant; `sketch` is of all that stand with it."""
-    named = widths(labelled(statement), sketch)
+    named = widths(labelled(without_dots(statement)), sketch)
     placed = by_places(by_steps(named, sketch), sketch)
     of_members = over_members(placed, sketch)
     shared = without_shared(one_size(softmax_elements(of_members), sketch), sketch)
@@ -45,6 +45,19 @@ def plainly(statement: s.Statement, sketch: Outline) -> s.Statement:
     meant = stepping(discounts(exponentials(below(named), sketch)))
     bound = primes_apart(bound_apart(reaching(by_number(at_time(meant), sketch))))
     return summed(bound, prose=True)
+
+
+def without_dots(statement: s.Statement) -> s.Statement:
+    """`y_t = φ_1 y_{t-1} + ⋯ + φ_p y_{t-p} = Σ_j φ_j y_{t-j}`: what dots leave to the reader, the last side says."""
+    if not isinstance(statement, s.Equation) or len(statement.sides) < 3:
+        return statement
+    said = [
+        n
+        for n, side in enumerate(statement.sides)
+        if not n or s.Dots() not in s.terms(s.inner(side))
+    ]
+    whole = len(said) > 1 and said[-1] == len(statement.sides) - 1
+    return statement.only(said) if whole and len(said) < len(statement.sides) else statement
 
 
 def labelled(statement: s.Statement) -> s.Statement:

@@ -211,7 +211,9 @@ class Tables:
                 under, self.dividing = self.of(below), False
                 return self.join(over, under, self._divided(above, below))
             case s.Power(base=base, exponent=exponent):
-                powered = self.changed(self.of(base), partial(_raised, exponent))
+                gate = isinstance(s.inner(base), s.Call) and elementwise(s.inner(base))
+                rule = (lambda x: (x, 0.0)) if gate else partial(_raised, exponent)
+                powered = self.changed(self.of(base), rule)  # `σ(W x)^{1/τ}`
                 number = self.of(exponent)
                 return self.join(powered, number, lambda a, b: (a, 0) if b == NUMBER else None)
             case s.Norm(body=body):
