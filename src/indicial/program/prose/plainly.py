@@ -81,7 +81,7 @@ def widths(statement: s.Statement, outline: Outline) -> s.Statement:
     rooted = {n for n in held if isinstance(n, s.Name) and n.base == "d" and len(n.sub) == 1}
     numbered = COUNTING - {"k"}  # the degree d_i of a node, in `Σ_j A_{ij} h_j / √d_i`
     below = {i.base for n in rooted for i in n.sub if isinstance(i, s.Name)}
-    if len(rooted) != 1 or below & numbered:
+    if len(rooted) != 1 or below & numbered or not below & outline.naming.live:
         return statement
     others = {n for n in s.every(outline.statements, s.Name) if n.base == "d" and n.sub}
     if others != rooted:
