@@ -216,6 +216,14 @@ def test_a_slope_takes_no_power_of_a_matrix(tmp_path: Path) -> None:
     assert np.allclose(found["D"], g * (1 - np.tanh(x @ w) ** 2))
 
 
+def test_a_space_without_a_name_is_no_matter(tmp_path: Path) -> None:
+    """A map between spaces says nothing of shapes, here or under another heading."""
+    said = r"It maps $x \in \mathbb{R}^\mathtt{T} \to y \in \mathbb{R}^\mathtt{T}$:"
+    text = f"# One\n\n{said}\n\n$$y = M x$$\n\n# Two\n\n$$z = K x$$"
+    found = read(tmp_path, text)
+    assert found.axes == {"y": {1}, "M": {2}, "x": {1}, "z": {1}, "K": {2}}
+
+
 def test_small_changes_are_no_gradients(tmp_path: Path) -> None:
     found = read(tmp_path, r"$$dX = \mu dt + \sigma dW$$")
     assert not found.computed and "differentials" in found.skipped[0].reason

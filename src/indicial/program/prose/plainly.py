@@ -183,7 +183,7 @@ def exponentials(statement: s.Statement, outline: Outline) -> s.Statement:
 
 def by_steps(statement: s.Statement, sketch: Outline) -> s.Statement:
     """`Ā = exp(ΔA)`, `B̄ = (I - Δ/2 A)^{-1} ΔB`: Δ is the length of a step, and no difference."""
-    if not any(n.base[0] == "Δ" for n in statement.every(s.Name)):
+    if not any(n.base.startswith("Δ") for n in statement.every(s.Name)):
         return statement
     names = {*s.every(sketch.statements, s.Name)}
     if not any(_of_a_step(n, names) for n in statement.every(s.Name)):

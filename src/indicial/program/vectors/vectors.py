@@ -186,7 +186,7 @@ class _Rewriting:
         self.kinds.batches = in_parts(self.outline, equations) & {*self.kinds.total}
         self.declared = Declared(self.kinds, self.dimensions, statements, identity).ranks
         declared = (k for k, costs in self.kinds.declared.items() if costs.keys() == {MATRIX})
-        self.kinds.batches |= {key for key in declared if key[0] in OFTEN_VECTORS}
+        self.kinds.batches |= {key for key in declared if key[:1] in OFTEN_VECTORS}
         self.reading = self._solved([x for st in statements for x in self._alike(st)])
         self.kinds.chosen = self.reading.given
         self.written = [self._with_gates(statement) for statement in statements]
