@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import TypeGuard
 
 from indicial.notation import syntax as s
@@ -28,6 +29,7 @@ from indicial.notation.lookahead import (
     holds_condition,
     holds_value,
     nesting,
+    next_is_equation,
     ranges,
     set_apart,
     speaks_of_outer,
@@ -86,12 +88,18 @@ class ExpressionParser(ConditionGrammar):
             self.i += 1
             if self.done() or begins_guard(self.peek()):
                 break
-            if not conditions and self.latex and ranges(self.tokens[self.i :]):
+            if not conditions and self.goes_on_otherwise():
                 self.i -= 1
                 break
             parts.append(part())
         self.depth -= 1
         return parts[0] if len(parts) == 1 else s.Join(tuple(parts), span=self.since(start))
+
+    def goes_on_otherwise(self) -> bool:
+        """Whether a condition or an equation stands behind a `;`: `q_i = x_i W^Q; k_j = x_j W^K`."""
+        rest = self.tokens[self.i :]
+        before = list(takewhile(lambda token: not begins_guard(token), rest))
+        return next_is_equation([*before, rest[-1]], 0) or (self.latex and ranges(rest))
 
     def interval(self) -> s.Expression:
         start = self.peek()

@@ -391,7 +391,7 @@ def next_is_equation(tokens: Sequence[Token], start: int) -> bool:
             if token.text not in EQUATION_SIGNS:
                 return found and token.text == "∈"  # `y = W x ∈ ℝ^d`
             found = True
-        if depth == 0 and (is_sign(token, ",") or token.kind == "quad"):
+        if depth == 0 and (is_sign(token, ",;") or token.kind == "quad"):
             return found and not _goes_to(tokens, i + 1)
     return found
 

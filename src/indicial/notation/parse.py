@@ -139,14 +139,14 @@ def canonical_name(text: str) -> str:
 
 
 def loop_signs(tokens: list[Token]) -> list[Token]:
-    """`+` and `=` side by side are one relation, also as `\\mathrel{+}=`."""
+    r"""`+` and `=` side by side are one relation, also as `\mathrel{+}=`; not the `-` of `x^- = A x`."""
     result: list[Token] = []
     for token in tokens:
         result.append(token)
         if token.kind != "sign" or token.text != "=":
             continue
         texts = [t.text for t in result[-5:]]
-        if len(texts) > 1 and texts[-2] in ("+", "-"):
+        if len(texts) > 1 and texts[-2] in ("+", "-") and texts[-3:-2] not in (["^"], ["_"]):
             count = 2
         elif len(texts) == 5 and texts[0] == "\\mathrel" and texts[2] in ("+", "-"):
             count = 5

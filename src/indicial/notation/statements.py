@@ -23,6 +23,7 @@ from indicial.notation.lookahead import (
     next_is_equation,
     no_equation,
     numbered,
+    ranges,
     side_by_side,
     strip,
     top_level,
@@ -316,8 +317,8 @@ class RowParser:
         guard = self.guard(parser)
         if parser.left_open:
             sides, relations = _without_places(sides, relations)
-        ranges = {"<", "≤", ":"} & {token.text for token in self.tokens}
-        for name in s.every(sides, s.Name) if ranges else ():
+        stretches = {"<", "≤", ":"} & {token.text for token in self.tokens}
+        for name in s.every(sides, s.Name) if stretches else ():
             if stretch(name) is not None:
                 text = f"{name.span.text} stands for many steps at once"
                 raise Refusal("syntax", text, (name.span,), skip=True)
@@ -348,13 +349,23 @@ class RowParser:
     def guard(self, parser: ExpressionParser) -> s.Expression | None:
         """The condition behind an equation; stands at the next equation or the end afterwards."""
         separated = False
+        offers: Token | None = None
         while is_sign(parser.peek(), ",;") or parser.peek().kind == "quad" or _joins(parser):
             separated = True
+            offers = parser.peek() if _joins(parser) else offers
             parser.i += 1
         if parser.done():
             return None
         token = parser.peek()
         word = begins_guard(token)
+        if (
+            offers
+            and offers.text == "or"
+            and not word
+            and not next_is_equation(parser.tokens, parser.i)
+        ):
+            text = "it leaves a choice"  # `f = σ(a) or exp(a)`
+            raise Refusal("syntax", text, (offers.span,), skip=True)
         if not word and not separated:
             raise parser.unexpected(token, "an operator, a relation or the end")
         if word and token.text == "where":
@@ -368,6 +379,8 @@ class RowParser:
             return None
         while (begins_guard(parser.peek()) or parser.peek().kind == "quad") and not parser.done():
             parser.i += 1
+        if is_sign(token, "∀") and ranges(parser.tokens[parser.i + 1 :]):
+            parser.i += 1  # `∀ c  1 ≤ c ≤ A`
         if numbered(parser.tokens[parser.i :]):
             parser.i = len(parser.tokens) - 1  # all that it can be
             return None
