@@ -163,6 +163,12 @@ def _tried(step: Step, scope: Scope, budget: Budget) -> Finding:
         return Finding(step, UNTRIED, "the two sides are too near to tell them apart")
     if any(side.every(Derivative) for side in way.sides) and _holds_partly(ways, budget):
         return Finding(step, HOLDS)
+    for slope, value in zip(way.sides, outcome.example[:2], strict=True):
+        if isinstance(slope, Derivative) and abs(value) < NEAR:
+            # The ŷ^{(i)} of a loss, where the text gives a ŷ: it depends on the weights nevertheless.
+            return Finding(
+                step, UNTRIED, "nothing here says how it depends on what it is derived by"
+            )
     if _by_element(step):
         return Finding(step, UNTRIED, "it is written out element by element")
     if _UNIT.search(_before(step)) and COLUMN in way.kinds.values():
