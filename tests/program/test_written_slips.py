@@ -17,6 +17,63 @@ def said(folder: Path, *displays: str) -> list[tuple[str, str]]:
 
 
 SLIPS: dict[str, tuple[str, str, str]] = {
+    "a state that a gate mixes with itself": (
+        r"h_t = (1 - z_t) \odot h_{t} + z_t \odot \tilde{h}_t",
+        "by-itself",
+        "h_t",
+    ),
+    "a memory that is kept of itself": (
+        r"c_t = f_t \odot c_t + i_t \odot \tilde{c}_t",
+        "by-itself",
+        "c_t",
+    ),
+    "a running mean of itself": (r"m_t = \beta_1 m_t + (1 - \beta_1) g_t", "by-itself", "m_t"),
+    "a cross entropy without its logarithm": (
+        r"L_{CE}(\hat y, y) = -(y\log\hat{y} + (1-y)(1-\hat{y}))",
+        "usual-form",
+        r"-(y\log\hat{y} + (1-y)(1-\hat{y}))",
+    ),
+    "a divergence with the other sign": (
+        r"D_{KL} = \frac{1}{2} \sum_{j} (1 + \log \sigma_j^2 - \mu_j^2 - \sigma_j^2)",
+        "usual-form",
+        r"\frac{1}{2} \sum_{j} (1 + \log \sigma_j^2 - \mu_j^2 - \sigma_j^2)",
+    ),
+    "a variance that is a sum": (
+        r"\sigma_B^2 = \sum_{i=1}^{m} (x_i - \mu_B)^2",
+        "usual-form",
+        r"\sum_{i=1}^{m} (x_i - \mu_B)^2",
+    ),
+    "an index that a sum was meant to run over": (
+        r"L = -\sum_{j=1}^{N} y_i \log(\hat{y}_i)",
+        "sum-index",
+        "j",
+    ),
+    "the derivative of a softmax with one of its indices": (
+        r"\frac{\partial p_i}{\partial z_j} = p_i (\delta_{ij} - p_i)",
+        "usual-form",
+        r"p_i (\delta_{ij} - p_i)",
+    ),
+    "the same without a Kronecker delta": (
+        r"\frac{\partial p_i}{\partial z_j} = p_i (1 - p_j)",
+        "usual-form",
+        "p_i (1 - p_j)",
+    ),
+    "a parameter that is changed by the gradient of another": (
+        r"w := w - \alpha \frac{\partial J}{\partial w}, \quad b := b - \alpha \frac{\partial J}{\partial w}",
+        "usual-form",
+        r"\frac{\partial J}{\partial w}",
+    ),
+    "a correction by the other decay": (
+        r"v_t = \beta_2 v_{t-1} + (1 - \beta_2) g_t^2, \quad \hat{v}_t = \frac{v_t}{1 - \beta_1^t}",
+        "usual-form",
+        r"\beta_1^t",
+    ),
+    "the error of another layer": (
+        r"\frac{\partial L}{\partial b^{(1)}} = \delta^{(1)}, \quad "
+        r"\frac{\partial L}{\partial W^{(1)}} = \delta^{(2)} x^T",
+        "usual-form",
+        r"\delta^{(2)}",
+    ),
     "a sum whose letter is not used": (
         r"x_{i+N} \approx x_i - \sum_{j=1}^N (\hat g_i - g(x))",
         "sum-index",
@@ -256,6 +313,19 @@ SLIPS: dict[str, tuple[str, str, str]] = {
 }  # fmt: skip
 
 SOUND = (
+    r"h_t = (1 - z_t) \odot h_{t-1} + z_t \odot \tilde{h}_t",
+    r"c_t = f_t \odot c_{t-1} + i_t \odot \tilde{c}_t",
+    r"h_t = (1 - g_t) \odot x_t + g_t \odot y_t",
+    r"-D_{KL} = \frac{1}{2} \sum_{j} (1 + \log \sigma_j^2 - \mu_j^2 - \sigma_j^2)",
+    r"\sigma^2 = \sum_i p_i (x_i - \mu)^2",
+    r"\alpha_{ij} = \mathrm{softmax}_j(e_{ij}) = \frac{\exp(e_{ij})}{\sum_k \exp(e_{ik})}",
+    r"\frac{\partial p_i}{\partial z_j} = p_j (\delta_{ij} - p_i)",
+    r"\frac{\partial p_i}{\partial z_i} = p_i (1 - p_i)",
+    r"\frac{\partial y_k}{\partial a_j} = y_k (I_{kj} - y_j)",
+    r"\theta := \theta - \alpha \frac{\partial J}{\partial \theta_j}",
+    r"m_t = \beta_1 m_{t-1} + (1 - \beta_1) g_t, \quad \hat{m}_t = \frac{m_t}{1 - \beta_1^t}",
+    r"\frac{\partial L}{\partial b^{(1)}} = \delta^{(1)}, \quad "
+    r"\frac{\partial L}{\partial W^{(1)}} = \delta^{(1)} x^T",
     r"L = \frac{1}{T} \sum_{t=1}^T |S_t - \hat S_t|",
     r"V = E_{x \sim p}[\log D(x)] + E_{z \sim q}[\log(1 - D(G(z)))]",
     r"c = \sum_{i=1}^n \sum_{j=i}^m x_{ji}",

@@ -87,6 +87,10 @@ class Doubts:
             for st in concerned
         ):
             return False
+        # Where it is read the same is said once more, and with less to show.
+        strays = message.code == "sum-index" and len(message.sites) > 2
+        if strays and all(_strays(st, message.span.text) for st in concerned):
+            return False
         if message.code == "sum-index" and all(
             _of_numbers(st, outline) and any(_indexed_below(st, span) for span, _ in message.sites)
             for st in concerned
@@ -247,6 +251,30 @@ def _statistics(statement: s.Statement, outline: Outline) -> bool:
         and outline.naming.read(n).key not in outline.defined
         for n in names
     )
+
+
+def _strays(statement: s.Statement, summed: str) -> bool:
+    """`L = -Σ_j y_i log ŷ_i`: an i inside the sum over j, and nowhere else."""
+    if not isinstance(statement, s.Equation) or summed not in _COUNTED:
+        return False
+    totals = [
+        node
+        for node in statement.every(s.Reduction)
+        if any(n.base == summed for under in node.under for n in under.every(s.Name))
+    ]
+    letters = {
+        i.base
+        for node in totals
+        for name in node.body.every(s.Name)
+        for i in name.sub
+        if isinstance(i, s.Name) and i.bare and i.base in _COUNTED
+    }
+    inside = s.ids(n for node in totals for n in node.body.walk())
+    outside = {n.base for n in statement.every(s.Name) if id(n) not in inside}
+    return len(totals) == 1 and len(letters) == 1 and letters.isdisjoint(outside)
+
+
+_COUNTED = frozenset("ijkmn")
 
 
 def _indexed_below(statement: s.Statement, span: Span) -> bool:

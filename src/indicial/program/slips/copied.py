@@ -13,12 +13,15 @@ from indicial.notation import syntax as s
 from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
 from indicial.program.names.letters import shifted
+from indicial.program.slips.forms import fits, pattern, shape
 from indicial.program.slips.indices import runner
 
 CODES = frozenset({"half-copied", "by-itself", "outside-its-sum"})
 
 ITSELF = frozenset("hcoszyr")
 """Letters of states, gates and outputs: nobody writes an update in place for them."""
+_MEANS = frozenset("mvs")
+"""Letters of running means, of which the same holds."""
 
 
 def copied(equation: s.Equation) -> Iterator[Fault]:
@@ -29,15 +32,34 @@ def copied(equation: s.Equation) -> Iterator[Fault]:
         yield from rule(equation)
 
 
+def _mixes(left: s.Name, right: s.Add) -> bool:
+    """`(1 - z_t) ⊙ h_t + z_t ⊙ \\tilde h_t`, `f_t ⊙ c_t + i_t ⊙ \\tilde c_t`: each term has a gate of the step."""
+    terms = [s.inner(term) for term in right.terms]
+    pairs = [
+        t.factors for t in terms if isinstance(t, s.Product | s.Hadamard) and len(t.factors) == 2
+    ]
+    if len(terms) != 2 or len(pairs) != 2:
+        return False
+    own = [pair for pair in pairs if left in pair]
+    mean = any(
+        left in (bound["X"].node, bound["Y"].node)
+        for bound in fits(pattern("B X + (1 - B) Y")[0], shape(right))
+    )
+    gates = [n for pair in pairs for n in pair if isinstance(n, s.Name) and n.sub == left.sub]
+    return len(own) == 1 and (mean or len(gates) == 4)
+
+
 def _by_itself(equation: s.Equation) -> Iterator[Fault]:
     """`o_t = tanh(c_t) ⊙ o_t`: a state, gate or output of a step that is given by itself."""
     left = equation.left
-    if not isinstance(left, s.Name) or left.base not in ITSELF or len(equation.sides) != 2:
+    if not isinstance(left, s.Name) or left.base not in ITSELF | _MEANS or len(equation.sides) != 2:
+        return
+    if left.base in _MEANS and not isinstance(s.inner(equation.sides[1]), s.Add):
         return
     if left.sub != (s.Name("t"),) or left.sup or equation.relations != ("=",):
         return
     right = s.inner(equation.sides[1])
-    if isinstance(right, s.Add) or right == left:
+    if right == left or (isinstance(right, s.Add) and not _mixes(left, right)):
         return
     scripts = s.ids(i for n in right.every(s.Name) for i in n.scripts)
     again = [n for n in right.every(s.Name) if n == left and id(n) not in scripts]

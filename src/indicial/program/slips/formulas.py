@@ -80,6 +80,11 @@ def _behind(bound: Bound) -> bool:
     return small and row.node.span.end < column.node.span.start
 
 
+def _targets(bound: Bound) -> bool:
+    """Whether Y is what is to be predicted, and P a probability, by their names."""
+    return bound["Y"].word in ("y", "t") and _likely(bound)
+
+
 def _likely(bound: Bound) -> bool:
     """Whether P is a probability by its name: `p_i`, `ŷ`, `P(y|x)`, a softmax."""
     found = bound["P"]
@@ -127,6 +132,10 @@ FORMULAS = (
     Formula(r"-Y \log P - (1 - Y) \log(1 - P)", "binary cross entropy", "minus"),
     Formula(r"= -\sum_i P \log P", "entropy", "minus", r"(?i)(h|entropy)$"),
     Formula(r"= \exp(-N \sum_i \log P)", "perplexity", "minus", r"(?i)(pp|ppl|perplexity)$"),
+    *(Formula(rf"= -{form}", "cross entropy", "log", LOSS, when=_targets) for form in (
+        r"\sum_i Y \log P", r"(Y \log P + (1 - Y) \log(1 - P))", r"N \sum_i (Y \log P + (1 - Y) \log(1 - P))")),
+    Formula(r"= -\frac{1}{2} \sum_j (1 + \log s^2 - m^2 - s^2)", "divergence of two Gaussians", "minus",
+            r"(?i)(D_KL|KL|KLD|[Lℒ]_KL)$"),
     Formula(r"1 + \log s^2 - m^2 - s^2", "divergence of two Gaussians", "minus sign"),
     Formula(r"\sqrt{a} X + \sqrt{1 - a} E", "mixture of a signal and noise", "root minus"),
     Formula(r"\mathrm{clip}(A, 1 - e, 1 + e)", "clipped ratio", "minus sign"),
@@ -169,6 +178,7 @@ LOST = {
     "square": "square",
     "root": "square root",
     "exp": "exponential",
+    "log": "logarithm",
     "transpose": "transpose",
 }
 
@@ -182,7 +192,7 @@ def _changed(right: Shape) -> Iterator[tuple[str, Shape]]:
         yield "square", inside
     elif right.kind == "transpose":
         yield "transpose", inside
-    elif right.kind == "call" and right.word in ("sqrt", "exp"):
+    elif right.kind == "call" and right.word in ("sqrt", "exp", "log"):
         yield {"sqrt": "root"}.get(right.word, right.word), inside
     for number, part in enumerate(right.parts):
         turned = [("sign", Shape("neg", "", (part,)))]

@@ -25,7 +25,16 @@ from indicial.notation.faults import Fault, warned
 from indicial.notation.printers import unicode
 from indicial.program.names.letters import index_name, is_letter
 from indicial.program.names.uses import PROBABILITY
-from indicial.program.slips import copied, indices, one_sided, sizes, slopes, usual, written_names
+from indicial.program.slips import (
+    copied,
+    indices,
+    one_sided,
+    parameters,
+    sizes,
+    slopes,
+    usual,
+    written_names,
+)
 from indicial.program.slips.written_names import Heading, misnamed
 
 CODES = frozenset(
@@ -41,6 +50,7 @@ def slips(display: Sequence[s.Statement], section: Heading) -> list[Fault]:
     rows = [statement for statement in display if isinstance(statement, s.Equation)]
     found = [fault for row in rows for rule in _RULES for fault in rule(row)]
     found += usual.wrong_sides(rows, section.equations)
+    found += parameters.exchanged_parameters(rows, section.equations)
     found += one_sided.unpaired(rows, section.examples)
     found += indices.lost_steps(rows)
     found += indices.lost_indices(rows, lambda: section.numbered)

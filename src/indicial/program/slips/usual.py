@@ -38,6 +38,8 @@ def unusual(equation: s.Equation) -> Iterator[Fault]:
         _inverted,
         _largest,
         _other_letter,
+        _undivided,
+        _jacobian,
     ):
         yield from rule(equation)
 
@@ -84,6 +86,8 @@ def _called(left: Shape) -> str:
     """The name of what an equation defines: `σ^2`, `MSE`, the `H` of `H(p, q)`, `L_CE`."""
     if left.kind == "pow":
         return _called(left.parts[0]) + "^" + left.parts[1].word
+    if left.kind == "call" and isinstance(left.node, s.Call):
+        return _called(shape(left.node.function))
     labels = [part.word for part in left.parts if left.kind == "name" and len(part.word) > 1]
     return "_".join([left.word, *labels])
 
@@ -91,7 +95,7 @@ def _called(left: Shape) -> str:
 # ---------------------------------------------------------------------- rules
 
 
-def _told_apart_below(one: s.Expression, other: s.Expression) -> bool:
+def told_apart_below(one: s.Expression, other: s.Expression) -> bool:
     """`β_1` and `β_2`; but α^ℓ and α^{2ℓ} are of one α, and what has no script has no number."""
     if not isinstance(one, s.Name) or not isinstance(other, s.Name):
         return False
@@ -105,7 +109,7 @@ def _averages(equation: s.Equation) -> Iterator[Fault]:
     for side in equation.sides[1:]:
         for bound in fits(pattern("B X + (1 - C) Y")[0], shape(side)):
             one, other = bound["B"], bound["C"]
-            if not _told_apart_below(one.node, other.node):
+            if not told_apart_below(one.node, other.node):
                 continue
             if left.kind == "name" and bound["X"].kind == "name" and bound["X"].word == left.word:
                 text = f"the weights of this mean are {unicode(one.node)} and 1 - {unicode(other.node)}"
@@ -174,13 +178,14 @@ def _corrections(equation: s.Equation) -> Iterator[Fault]:
     if not isinstance(left, s.Name) or left.accents != ("hat",) or len(left.sub) != 1:
         return
     time = shifted(left.sub[0])
+    counting = {n.base for i in left.scripts for n in i.every(s.Name)}  # the t of `\hat m_w^{(t)}`
     for bound in fits(pattern(r"\frac{x}{1 - b}")[0], shape(equation.sides[-1])):
         below = bound["b"]
         if (
             time
             and bound["x"].word == left.base
             and below.word == "β"
-            and time[0].base not in (p.word for p in below.pieces)
+            and counting.isdisjoint(p.word for p in below.pieces)
         ):
             text = (
                 f"{unicode(below.node)} lacks the power {time[0].base} that corrects a running mean"
@@ -219,7 +224,7 @@ def wrong_sides(display: Sequence[s.Equation], equations: Sequence[s.Equation]) 
     """`Y = W X`, `∂L/∂X = ∂L/∂Y W^⊤`: the gradient of the second factor has the first on its left."""
     for row in display:
         factors = s.factors(row.sides[-1])
-        gradient = _below_slope(shape(row.sides[0]))
+        gradient = below_slope(shape(row.sides[0]))
         if gradient is None or len(factors) != 2:
             continue
         products = [
@@ -232,8 +237,8 @@ def wrong_sides(display: Sequence[s.Equation], equations: Sequence[s.Equation]) 
             if not (first.word.isupper() and second.word.isupper()):
                 continue
             turned = (
-                gradient == second and _below_slope(one) == whole and two == _turned(first)
-            ) or (gradient == first and _below_slope(two) == whole and one == _turned(second))
+                gradient == second and below_slope(one) == whole and two == _turned(first)
+            ) or (gradient == first and below_slope(two) == whole and one == _turned(second))
             if turned:
                 text = f"these factors stand in the wrong order for a gradient by {unicode(gradient.node)}"
                 hint = "with Y = A B the gradients are ∂L/∂A = ∂L/∂Y B^⊤ and ∂L/∂B = A^⊤ ∂L/∂Y"
@@ -244,7 +249,7 @@ def _turned(found: Shape) -> Shape:
     return Shape("transpose", "", (found,))
 
 
-def _below_slope(found: Shape) -> Shape | None:
+def below_slope(found: Shape) -> Shape | None:
     """The X of `∂L/∂X`."""
     if found.kind != "frac" or not all(
         p.kind == "mul" and p.parts[0].word == "∂" for p in found.parts
@@ -280,6 +285,59 @@ def _largest(equation: s.Equation) -> Iterator[Fault]:
         if calls and all(call.word in ("p", "P") for call in calls):
             text = f"{unicode(left)} is the largest probability here, and not the class that has it"
             yield warned(CODE, text, right.span, left.span, hint="is argmax meant?")
+
+
+def _undivided(equation: s.Equation) -> Iterator[Fault]:
+    """`σ^2 = Σ_i (x_i - μ)^2`: a variance is a mean of squares, and no sum."""
+    called = _called(shape(equation.sides[0]))
+    for side in equation.sides[1:]:
+        sums = fits(pattern(r"\sum_i (x_i - m)^2")[0], shape(side))
+        if called == "σ^2" and any(bound["m"].word == "μ" for bound in sums):
+            text = "a variance is a mean of squares; this is their sum"
+            yield warned(CODE, text, side.span, equation.sides[0].span, hint="is a 1/n missing?")
+
+
+def _places(name: s.Expression) -> list[str]:
+    """The i and j of `e_{ij}`, `e_{i,j}`."""
+    scripts = name.sub if isinstance(name, s.Name) and not name.sup else ()
+    bare = [i.base for i in scripts if isinstance(i, s.Name) and i.bare]
+    return [c for base in bare for c in base] if len(bare) == len(scripts) else []
+
+
+def _jacobian(equation: s.Equation) -> Iterator[Fault]:
+    """`∂p_i/∂z_j = p_i (δ_{ij} - p_i)`: one of the two p is that of j."""
+    slope = equation.sides[0]
+    if not isinstance(slope, s.Fraction) or equation.guard is not None:
+        return
+    ends = [shape(end).parts[-1].node for end in (slope.above, slope.below) if shape(end).parts]
+    letters = [place for end in ends for place in _places(end)]
+    if (
+        below_slope(shape(slope)) is None
+        or len(ends) != 2
+        or len(set(letters)) != 2
+        or len(letters) != 2
+    ):
+        return
+    match equation.sides[-1]:
+        case s.Call(function=first, arguments=(bracket,)) | s.Product(factors=(first, bracket)):
+            one: s.Expression = first  # `p_i (…)` looks like a call
+        case _:
+            return
+    for bound in fits(pattern("D - y")[0], shape(bracket)):
+        two, unit = (bound[x].node for x in "yD")
+        names = [n for n in (one, two, ends[0]) if isinstance(n, s.Name)]
+        if len({n.stem for n in names}) != 1 or len(names) != 3:
+            continue
+        alone = unit == s.Number("1")
+        if not alone and not (isinstance(unit, s.Name) and unit.base in "δI" and unit.sub):
+            continue
+        fine = sorted(_places(one) + _places(two)) == sorted(letters)
+        if not fine or alone or sorted(_places(unit)) != sorted(letters):
+            text = f"this derivative is right neither where {letters[0]} is {letters[1]} nor where it is not"
+            if alone:
+                text = f"this is the derivative where {letters[0]} is {letters[1]} only"
+            hint = f"p_{letters[0]} (δ_{{{letters[0]}{letters[1]}}} - p_{letters[1]}) is that of a softmax"
+            yield warned(CODE, text, equation.sides[-1].span, slope.span, hint=hint)
 
 
 def _other_letter(equation: s.Equation) -> Iterator[Fault]:
