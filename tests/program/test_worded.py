@@ -61,7 +61,7 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
     ),
     "a layer that is explained": (
         r"\text{LayerNorm}(x) = \gamma \odot \frac{x - \mu}{\sigma} + \beta",
-        {"LayerNorm": 1, "γ": 1, "x": 1, "μ": 1, "σ": 0, "β": 1},
+        {"LayerNorm": 1, "γ": 1, "x": 1, "μ": 0, "σ": 0, "β": 1},
         0,
     ),
     "a layer with matrices": (

@@ -176,6 +176,7 @@ def _meant(context: Context, info: TensorInfo) -> tuple[str, list[tuple[Span, st
 
 GRADIENT = ".grad"
 """`W.grad` is computed from the loss, by what is not written here; nobody learns it."""
+ATTENDED = {"Q", "K", "V"}
 CONVENTION = {"input": "xywu", "parameter": "eWBbVUEg"}
 
 
@@ -212,6 +213,8 @@ def _guess(
         info.role, info.guess = "input", f"by its letter {base}"
     elif _at_steps(info, steps):
         info.role, info.guess = "input", "another one at each step"
+    elif info.key in ATTENDED and context.tensors.keys() >= ATTENDED:
+        info.role, info.guess = "input", "never defined"  # values come with their queries and keys
     elif base in CONVENTION["parameter"]:
         info.role, info.guess = "parameter", f"by its letter {base}"
     elif info.values is not None:

@@ -14,8 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from indicial.notation.parse import parse_text
-from indicial.notation.syntax import Call, Equation, Fraction, Name, Statement, every
+from indicial.notation.syntax import Call, Declaration, Equation, Fraction, Name, Statement, every
+from indicial.notation.vocabulary import TOLD
 from indicial.program.prose.doubts import USUAL
+from indicial.program.vectors.functions import NORMS
 
 _TEXTS: Mapping[tuple[str, int], str] = {
     ("attention", 3): r"{name}(\mathbf Q, \mathbf K, \mathbf V) = "
@@ -87,10 +89,33 @@ def function_head(statement: Statement) -> Call | None:
     return left if isinstance(left, Call) and named else None
 
 
+def told_of_norm(statement: Statement) -> list[Statement]:
+    """`LayerNorm(x) = γ · (x - μ)/√(σ^2 + ε) + β`: μ and σ are numbers, γ and β have an entry for each of x."""
+    head = function_head(statement)
+    if head is None or head.word not in NORMS or not isinstance(statement, Equation):
+        return []
+    names = {name.stem: None for side in statement.sides[1:] for name in side.every(Name)}
+    kinds = {"number": _STATISTICS, "vector": _SCALES}
+    return [
+        Declaration(TOLD, (name,), Name(kind, span=name.span), span=name.span)
+        for kind, letters in kinds.items()
+        for name in names
+        if name.base in letters and not name.font
+    ]
+
+
+_STATISTICS = frozenset("μσ")
+_SCALES = frozenset("γβ")
+
+
 def _is_named(function: Name) -> bool:
-    """A word, or a letter with its parameters, `h_θ`: one function throughout a text."""
+    """A word, a loss or a letter with its parameters, `ℒ`, `h_θ`: one function throughout a text."""
     parameters = [i.base for i in function.sub if isinstance(i, Name)]
-    return len(function.base) > 1 or any("α" <= base <= "ω" for base in parameters)
+    named = len(function.base) > 1 or function.base in _LOSSES
+    return named or any("α" <= base <= "ω" for base in parameters)
+
+
+_LOSSES = frozenset("ℒℓ")
 
 
 @cache

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.printers import unicode
@@ -85,7 +86,7 @@ def foreign(statement: s.Statement, outline: Outline) -> str:
         return reason
     if word := _spelt_within(statement, outline):
         return f"{word} may be a word or a product"
-    if reason := _density(statement, outline):
+    if reason := _density(statement, outline) or _counted(statement):
         return reason
     drawn = "~" in statement.relations
     turned = [n.body for n in statement.every(s.Transpose)]
@@ -191,6 +192,11 @@ def _left_product(left: s.Product, equation: s.Equation, outline: Outline) -> st
     pair = SELDOM_MATRICES.intersection(n.base for _, run in runs(left.factors[:2]) for n in run)
     if word := _spelt(left, outline, SHORTEST_WORD - bool(pair)):
         return f"{word} may be a word or a product"
+    *letters, last = left.factors
+    if isinstance(last, s.Call) and all(isinstance(f, s.Name) and not f.scripts for f in letters):
+        word = "".join(f.base for f in (*letters, last.function) if isinstance(f, s.Name))
+        if word in left.span.text:  # `lp(Y) = …`
+            return f"{word} may be a word or a product"
     again = set(left.factors).intersection(s.every(equation.sides[1:], s.Name))  # `K A = λ A`
     if not again and not _applied(left) and _plain_letters(equation, outline):
         return "its left side is a product"
@@ -391,6 +397,21 @@ def _probable(use: Use, outline: Outline) -> str:
         return f"the probability {use.reference.key} is computed by nothing here"
     if use.kind == "function" and use.call is not None and use.call.given is not None:
         return f"the score {use.reference.key}(… | …) is computed by nothing here"
+    return ""
+
+
+def _counted(equation: s.Equation) -> str:
+    """`P(w_t | w_{t-1}) = C(w_{t-1} w_t) / C(w_{t-1})`: words that follow each other, and no product."""
+    left = equation.left
+    if not isinstance(left, s.Call) or left.given is None:
+        return ""
+    events = {n.stem for n in s.every((*left.arguments, *left.given), s.Name) if n.sub}
+    for product in s.every(equation.sides[1:], s.Product):
+        for one, two in pairwise(product.factors):
+            if not isinstance(one, s.Name) or not isinstance(two, s.Name) or one.sup:
+                continue  # `z_u^T z_v` is a product
+            if {one.stem, two.stem} <= events:
+                return f"it is about sequences of {one.base}"
     return ""
 
 

@@ -153,6 +153,8 @@ def notion(node: s.Node, outline: Outline) -> str:
             return f"{unicode(node)} has letters above that may be indices"
         case s.Name(sup=(s.TupleLiteral(items=items),)) if any(_counts(i, outline) for i in items):
             return f"{unicode(node)} has letters above that may be indices"
+        case s.Name(sup=(s.Name() as both,)) if _of_a_head(both, outline):
+            return f"{unicode(node)} has letters above that may be indices"
         case s.Name(sub=(s.Name() as word,)) if _half_indices(word, outline):
             return f"{unicode(node)} has letters below that may be indices"
         case s.Product(factors=factors) if pair := _meeting(factors, outline):
@@ -189,6 +191,14 @@ def _spell_indices(factors: Sequence[s.Expression], outline: Outline) -> bool:
     scripts = (i for n in s.every(outline.statements, s.Name) for i in n.sub)
     below = {letter for i in scripts for n in i.every(s.Name) for letter in n.base}
     return len(names) == len(factors) and len(letters) > 2 and below >= set(letters)
+
+
+def _of_a_head(both: s.Name, outline: Outline) -> bool:
+    """The `Qc` of `q_i^c = x_i W^{Qc}`: a label, and the c that stands above others by itself."""
+    if len(both.base) != 2 or not is_capital(both.base[0]) or not both.base[1].islower():
+        return False
+    above = (i for n in s.every(outline.statements, s.Name) for i in n.sup)
+    return any(isinstance(i, s.Name) and i.bare and i.base == both.base[1] for i in above)
 
 
 def _counts(item: s.Expression, outline: Outline) -> bool:
@@ -457,13 +467,12 @@ def _looks_up(node: s.Index, outline: Outline) -> bool:
 
 
 def _map(node: s.Node) -> s.Name | None:
-    """The W of `W s_{t-1}`."""
-    factors = node.factors if isinstance(node, s.Product) else ()
-    if len(factors) != 2 or not all(isinstance(f, s.Name) and not f.sup for f in factors):
-        return None
-    matrix, vector = (f for f in factors if isinstance(f, s.Name))
-    maps = is_capital(matrix.base) and not is_capital(vector.base) and bool(vector.sub)
-    return matrix if maps else None
+    """The W of `W s_{t-1}`, `W s^{(t-1)}`."""
+    match node:
+        case s.Product(factors=(s.Name(sup=()) as matrix, s.Name(sup=() | (s.Group(),)) as vector)):
+            maps = is_capital(matrix.base) and not is_capital(vector.base)
+            return matrix if maps and vector.scripts else None
+    return None
 
 
 def _leading(factors: tuple[s.Expression, ...]) -> tuple[s.Expression, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from indicial.notation import syntax as s
 from indicial.notation.headings import SLIDE, is_part
@@ -29,6 +29,7 @@ from indicial.program.names.occurrences import uses
 from indicial.program.names.outline import Definition, Outline
 from indicial.program.names.sorting import outline, says_what
 from indicial.program.names.updates import updated
+from indicial.program.prose.conventions import told_of_norm
 from indicial.program.prose.entries import by_entries
 from indicial.program.prose.parts import Block, Part
 from indicial.program.prose.plainly import offers, with_arguments
@@ -81,7 +82,7 @@ def _standing_under(blocks: Sequence[Block], wanted: str) -> list[int]:
 def divide(blocks: Iterable[Block]) -> list[Part]:
     """The programs of a document, in order."""
     parts: list[Part] = []
-    sections: list[tuple[list[Part], list[s.Declaration]]] = []
+    sections: list[_Section] = []
     home: dict[int, Block] = {}
     for (title, level), group in groupby(
         as_used(blocks), key=lambda block: (block.title, block.level)
@@ -92,7 +93,8 @@ def divide(blocks: Iterable[Block]) -> list[Part]:
         parts += found
         every = (st for block in together for st in block.statements)
         said = (st for st in every if isinstance(st, s.Declaration))
-        sections.append((found, [st for st in said if st.keyword in (CALLED, SPACE, TOLD)]))
+        told = [st for st in said if st.keyword in (CALLED, SPACE, TOLD)]
+        sections.append((found, told, [*told, *_shown_vectors(together)]))
     for part in parts:
         part.home = home
     for number, part in enumerate(parts):
@@ -103,15 +105,41 @@ def divide(blocks: Iterable[Block]) -> list[Part]:
     return [p for p in parts if p.statements or p.faults or p.skipped]
 
 
-def _tell(sections: list[tuple[list[Part], list[s.Declaration]]]) -> None:
+_Section = tuple[list[Part], list[s.Declaration], list[s.Declaration]]
+"""The programs of a section, what it is told of its names, and what it tells other sections."""
+
+
+def _shown_vectors(blocks: Iterable[Block]) -> Iterator[s.Declaration]:
+    """`ŷ = σ(w^⊤ x + b)` shows that w and x are vectors, `\\partial J/\\partial w` under another heading does not."""
+    prose = (st for block in blocks if not block.strict for st in block.statements)
+    for product in s.every(prose, s.Product):
+        for one, two in pairwise(product.factors):
+            pair = [name for name in (_turned(one), two) if isinstance(name, s.Name)]
+            if len(pair) == 2 and all(n.bare and n.base.islower() for n in pair):
+                for name in pair:
+                    what = s.Name("vector", span=name.span)
+                    yield s.Declaration(TOLD, (name,), what, span=name.span)
+
+
+def _turned(node: s.Expression) -> s.Expression | None:
+    """The w of `w^⊤`, `w^T`."""
+    match node:
+        case s.Transpose(body=body):
+            return body
+        case s.Name(sub=(), sup=(s.Name(base="T", sub=(), sup=()),)):
+            return replace(node, sup=())
+    return None
+
+
+def _tell(sections: list[_Section]) -> None:
     """What is said of a name under one heading may hold under another, where nothing is said of it.
 
     A name is said to be something once, and read in all that follows; but letters are used again, so this weighs less.
     """
-    telling = [(number, said) for number, (_, said) in enumerate(sections) if said]
+    telling = [(number, said) for number, (_, _, said) in enumerate(sections) if said]
     if not telling:
         return
-    for number, (parts, own) in enumerate(sections):
+    for number, (parts, own, _) in enumerate(sections):
         told = {item for st in own for item in st.items}
         others = (one for one in telling if one[0] != number)
         near = sorted(others, key=lambda other: (abs(other[0] - number), other[0]))
@@ -175,6 +203,8 @@ def _written_out(block: Block) -> Iterator[Block]:
     r"""`v_j = \begin{pmatrix} u_{1j} \\ \vdots \\ u_{nj} \end{pmatrix}` says that v_j is a vector, read or not."""
     yield block
     for statement in block.statements if not block.strict else ():
+        if known := told_of_norm(statement):
+            yield replace(block, statements=known, faults=(), skipped=())
         right = statement.sides[-1] if isinstance(statement, s.Equation) else None
         if isinstance(right, s.ListLiteral) and isinstance(statement.left, s.Name):
             rows = [i for i in right.items if isinstance(i, s.ListLiteral)]

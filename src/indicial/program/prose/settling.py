@@ -23,11 +23,12 @@ from indicial.notation.syntax import (
     Index,
     Name,
     Number,
+    Product,
     Statement,
     every,
     head,
 )
-from indicial.notation.vocabulary import SEEN
+from indicial.notation.vocabulary import SEEN, TOLD
 from indicial.program.ir import Tensor
 from indicial.program.names.letters import (
     COUNTING,
@@ -40,7 +41,7 @@ from indicial.program.names.naming import Naming
 from indicial.program.names.numbering import NAMED_BY_LETTERS, doubted
 from indicial.program.names.sorting import says_what
 from indicial.program.program import Program
-from indicial.program.prose.conventions import Functions, defined, usual
+from indicial.program.prose.conventions import Functions, defined, function_head, usual
 from indicial.program.prose.doubts import about, indexed
 from indicial.program.prose.foreign import foreign
 from indicial.program.prose.layers import Above, below, ends, numbered_above, stem
@@ -65,6 +66,7 @@ def settle(parts: list[Part], make: Make) -> list[Program]:
     parts = [_with_last_layers(part, above) for part in parts] if above else parts
     words = {name for part in parts for name in _words(part.prose())}
     parts = [_with_words(_with_ends(part, stepped), words) for part in parts]
+    parts = [_with_called(part) for part in parts]
     functions = defined(st for part in parts for st in part.statements)
     parts = [_with_usual(part, functions) for part in parts]
     about_tensors = [_without_foreign(part, foreign_statements) for part in parts]
@@ -85,6 +87,26 @@ def _with_usual(part: Part, functions: Functions) -> Part:
     """The part with the functions that it calls and leaves to the reader to know."""
     found = usual(part.prose(), functions)
     return replace(part, borrowed=[*part.borrowed, *found], sketch=None) if found else part
+
+
+def _with_called(part: Part) -> Part:
+    """`h_θ(x) = Σ_i θ_i x_i = θ^⊤ x` beside `h_θ(x^{(i)})` is a function: what it is, its last side says."""
+    prose = part.prose()
+    heads = [(st, h) for st in prose if isinstance(st, Equation) and (h := function_head(st))]
+    calls = {call for st, _ in heads for call in every([*prose], Call)}
+    meant: dict[int, Statement] = {}
+    for statement, own in heads:
+        again = any(c.function == own.function and c != own for c in calls)
+        if len(statement.sides) > 2 and again and all(map(_is_plain, own.arguments)):
+            ends = (statement.sides[0], statement.sides[-1])
+            meant[id(statement)] = replace(
+                statement, sides=ends, relations=statement.relations[-1:]
+            )
+    return part.rewritten(meant) if meant else part
+
+
+def _is_plain(argument: Expression) -> bool:
+    return isinstance(argument, Name) and argument.bare
 
 
 def _stepped(statement: Statement) -> Iterator[Name]:
@@ -409,7 +431,20 @@ def _without_foreign(part: Part, found: set[Statement]) -> Part:
     found.update(unread)
     part = replace(part.without(reasons), borrowed=part.borrowed)
     seen = [st for st in map(_seen, unread) if st is not None and not _numbered(st, part)]
+    seen += [st for st in map(_made_of_rows, unread) if st is not None]
     return replace(part, statements=[*part.statements, *seen])
+
+
+def _made_of_rows(statement: Statement) -> Declaration | None:
+    """The word on the left of `head = softmax(mask(Q K^⊤)) V`, which is not read: rows, as those of V."""
+    left, right = statement.left, statement.sides[-1] if isinstance(statement, Equation) else None
+    if not isinstance(left, Name) or len(left.base) < 2 or not isinstance(right, Product):
+        return None
+    last = right.factors[-1]
+    if not isinstance(last, Name) or not is_capital(last.base):
+        return None
+    what = Name("matrix", span=left.span)
+    return Declaration(TOLD, (left,), what, span=left.span)
 
 
 def _numbered(seen: Declaration, part: Part) -> bool:

@@ -78,6 +78,7 @@ def as_used(blocks: Iterable[Block]) -> list[Block]:
         _spelt,
         _numbered,
         _bracketed,
+        _numbered_e,
         _scored,
         marked,
         primed,
@@ -322,6 +323,18 @@ def _holds_a_value(node: Index) -> bool:
         return False
     operations = held.every(Hadamard, Transpose, Norm, Reduction)
     return bool(operations) or any(n.font == "bold" for n in held.every(Name))
+
+
+def _numbered_e(prose: list[Statement]) -> list[Statement]:
+    """The `e^{(t)}` of `e^{(t)} = E x^{(t)}`: an e for each step, since nobody puts an exponent in brackets."""
+
+    def change(node: Expression) -> Expression:
+        match node:
+            case Name(base="e", sub=(), sup=(Group(body=place),)) if shifted(place):
+                return replace(node, sub=(place,), sup=())
+        return node.rebuild(change)
+
+    return [st.rebuild(change) for st in prose]
 
 
 def _scored(prose: list[Statement]) -> list[Statement]:

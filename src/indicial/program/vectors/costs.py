@@ -32,6 +32,7 @@ WRITTEN: dict[str, tuple[float, float, float, float]] = {
     "capital with an arrow": (7, 0, 0, 2.5),  # `\vec X`; in a text of arrows `\vec W x` is a matrix
     "bold": (6, 0, 0, NEVER),
     "bold with two indices": (1.5, 0, 0, NEVER),  # `Σ_j \mathbf w_{kj}`
+    "layer": (6, 0, 0.3, 0.5),  # `LayerNorm`
     "word": (0.8, 1.3, 1.6, 1.5),  # `head_i`
     "word for a figure": (0.8, 3.5, 3.8, 3.7),  # `loss`
     "word with two indices": (-2, 1.3, 1.6, 1.5),  # `y.grad[b,j]` has its indices
@@ -129,6 +130,7 @@ class Form:
     pair: float = 1.5  # `f_i P_i`, numbered by one letter, as vectors
     apart: float = 2.0  # `s_i · h_j` of numbers
     late: float = 2.0  # `W x` with a number x
+    passed: float = 3.0  # `x W_Q` with a number x
     outer: float = 4.0  # `x y` of a column and a row
     outer_turned: float = 0.5  # `k_t^⊤ v_t` of rows
     dot: float = 4.0  # `a · b` with a matrix

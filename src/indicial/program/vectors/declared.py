@@ -11,6 +11,7 @@ e_t = E[x_t]             a table with a column for every token
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -30,6 +31,8 @@ _WORDS = ("number", "vector", "matrix")
 LENGTHS = frozenset("TLNnmSMKP")
 """Letters of sizes that count steps, places or examples."""
 _PLACES = (s.Name("i"), s.Name("j"))
+_IN_BRACKETS = re.compile(r"\^\s*\{?\s*\(")
+"""How a name goes on that is numbered above."""
 
 
 class Declared:
@@ -148,11 +151,12 @@ class Declared:
         if word == "matrix" and self._counts(leaf) == {written + 1} and leaf.base.sub:
             word = "vector"  # the matrix M_t, of which only rows M_t(i) are read
         rank = {"vector": 1, "state": 1, "matrix": 2}.get(word, 0)
-        if elsewhere and rank and self._most(leaf) >= written + rank:
+        many = rank == 1 and not written and self._examples(leaf)
+        if elsewhere and rank and self._most(leaf) >= written + rank and not many:
             return  # "the vector $w$" of another section, and `Σ_i w_i x_i` here: its elements, or other vectors
         if elsewhere:
             self.kinds.elsewhere.add(leaf.key)
-        if rank and not elsewhere and not written and self._has_elements(leaf, rank):
+        if rank and not (elsewhere or written or many) and self._has_elements(leaf, rank):
             self.kinds.total[leaf.key] = rank
         elif rank and not elsewhere and written and self._most(leaf) == written + rank:
             self.kinds.total[leaf.key] = written + rank  # "the vector $x_t$" beside `x_{t,i}`
@@ -194,6 +198,11 @@ class Declared:
             and (rank > 1 or not any(n.base in self.kinds.steps for n in s.every(items, s.Name)))
             for base, items in scripted
         )
+
+    def _examples(self, leaf: Leaf) -> bool:
+        """`x^{(i)}`, wherever it has an index: one of many x, and no element of x."""
+        uses = [u.base for u in self._names if u.key == leaf.key and u.use.reference.items]
+        return bool(uses) and all(_IN_BRACKETS.search(base.span.text) for base in uses)
 
     @cached_property
     def _turned(self) -> set[str]:

@@ -144,7 +144,11 @@ class Emission(Made):
             parts = tuple(
                 self.emit(f, (found.get((n, 0)), found.get((n, 1)))) for n, f in enumerate(factors)
             )
-            product = replace(node, factors=parts)
+            # `W^⊤ diag(u) v`: both sums are taken around the whole of it. A dot may mean anything.
+            flat = (
+                p.factors if isinstance(p, s.Product) and not dotted(node) else (p,) for p in parts
+            )
+            product = replace(node, factors=tuple(f for part in flat for f in part))
             if silent or not linked:
                 return product
             names = tuple(self.dimensions.name(n, node.span) for n in linked)

@@ -30,6 +30,8 @@ from indicial.program.vectors.regular import Change, changed, index_letters, opa
 
 LAYERS = frozenset({"layernorm", "rmsnorm", "swiglu"})
 """Functions of vectors that are known, and that notes explain nevertheless."""
+NORMS = frozenset({"layernorm", "rmsnorm"})
+"""Those whose values are vectors, or have vectors for rows."""
 DEEPEST = 8
 """How often functions that call functions are written out."""
 
@@ -218,9 +220,14 @@ def _sides(statement: s.Statement) -> tuple[s.Expression, ...]:
 
 
 def _spoken(left: s.Call, right: Sequence[s.Expression], names: Sequence[s.Name]) -> bool:
-    """`LayerNorm(x) = γ ⊙ …`: a word for a layer, of which its author says how vectors pass it."""
+    """`LayerNorm(x) = γ ⊙ …`: a word for a layer, of which its author says how vectors pass it.
+
+    A norm is of vectors, whatever it is written with: `LayerNorm(x) = γ · (x - μ)/√(σ^2 + ε) + β`.
+    """
     if left.word not in LAYERS:
         return False
+    if left.word in NORMS:
+        return True
     bases = {a.base for a in left.arguments if isinstance(a, s.Name)}
     matrices = any(is_capital(n.base) for n in s.every(right, s.Name))
     elements = any(n.sub and n.base in bases for n in names)

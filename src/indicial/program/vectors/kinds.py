@@ -23,6 +23,7 @@ from indicial.program.names.derivatives import is_gradient
 from indicial.program.names.letters import GROUPS, OFTEN_VECTORS, index_name, is_capital
 from indicial.program.names.outline import Outline
 from indicial.program.vectors.costs import COST, NEVER, SAID, WRITTEN, Costs
+from indicial.program.vectors.functions import NORMS
 from indicial.program.vectors.leaves import Leaf, Leaves
 from indicial.program.vectors.regular import index_letters
 from indicial.program.vectors.shapes import (
@@ -414,6 +415,8 @@ class Kinds(Leaves):
         if seen.capital is None:
             if seen.most > 1:
                 return "word with two indices"
+            if any(key.lower() in NORMS for key in seen.keys):
+                return "layer"
             figure = any(key.lower().startswith(FIGURES) for key in seen.keys)
             return "word for a figure" if figure else "word"
         if is_greek(seen.letter):

@@ -9,7 +9,7 @@ H_v = Z_v W + b                       so is the v: nobody numbers with it, and n
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from indicial.notation import syntax as s
@@ -64,6 +64,7 @@ def lettered(statements: list[s.Statement], known: Collection[str] = ()) -> list
         below = left.sub[0] if isinstance(left, s.Name) and len(left.sub) == 1 else None
         if isinstance(below, s.Name) and is_lone(below) and is_capital(below.base):
             labels |= {below.base} - numbering
+    labels |= {c for told in letters.values() for c in told} & set(_updated(statements)) - running
     labels |= (
         {c for told in letters.values() for c in told if _only_tells(c, statements)}
         - running
@@ -88,6 +89,15 @@ def lettered(statements: list[s.Statement], known: Collection[str] = ()) -> list
         return rebuilt(node, change)
 
     return [changed(statement, change) for statement in statements]
+
+
+def _updated(statements: Sequence[s.Statement]) -> Iterator[str]:
+    """The w of `w^{(t)} = w^{(t-1)} - η m_w^{(t)}`: what has values of its own numbers nothing."""
+    for statement in statements:
+        left, *rest = statement.sides if isinstance(statement, s.Equation) else (None,)
+        again = {n.stem for n in s.every(rest, s.Name)}
+        if isinstance(left, s.Name) and not left.sub and left.base not in COUNTING:
+            yield from [left.base] if left.stem in again else []
 
 
 def _only_tells(letter: str, statements: Sequence[s.Statement]) -> bool:

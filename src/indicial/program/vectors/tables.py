@@ -16,7 +16,7 @@ from functools import partial
 from typing import NamedTuple
 
 from indicial.notation import syntax as s
-from indicial.program.names.letters import COUNTING
+from indicial.program.names.letters import COUNTING, OFTEN_VECTORS
 from indicial.program.vectors.costs import COST
 from indicial.program.vectors.kinds import BIASES, OFTEN_COLUMNS, WEIGHTS, Kinds, is_greek
 from indicial.program.vectors.leaves import JOINING, TRACE, Leaf, chain, elementwise
@@ -394,7 +394,9 @@ class Tables:
         if self.kinds.fixed(leaf) == NUMBER:
             return COST.size
         if is_greek(leaf.letter) and (not leaf.capital or leaf.letter == "Δ"):
-            plainly = self.kinds.in_bold or self.dividing
+            seen = self.kinds.seen.get(self.kinds.variable(leaf))
+            said = seen is not None and "number" in seen.told
+            plainly = self.kinds.in_bold or self.dividing or said
             return COST.greek_added if added and not plainly else COST.greek
         if self.kinds.in_bold and leaf.base.font in ("", "roman"):
             seen = self.kinds.seen.get(self.kinds.variable(leaf))
@@ -409,6 +411,12 @@ class Tables:
         return isinstance(node.factors[0], s.Transpose) or (
             bool(dots) and all(map(self._is_small, node.factors))
         )
+
+    def _often_vectors(self, *factors: s.Expression) -> bool:
+        """Whether these are different letters, `q` and `k_+`, that stand for vectors more often than not."""
+        leaves = [self.kinds.leaf(factor) for factor in factors]
+        letters = {leaf.letter for leaf in leaves if leaf is not None}
+        return len(letters) == len(factors) and letters <= OFTEN_VECTORS
 
     def _has_letters(self, node: s.Expression) -> bool:
         leaves = [leaf for n in self.kinds.values(node) if (leaf := self.kinds.leaf(n))]
@@ -444,8 +452,11 @@ class Tables:
             odd = (
                 COST.pair if self._numbered(factors[number - 1]) and self._numbered(factor) else 0.0
             )
-            # `s_i · h_j` are no numbers, more likely than not.
-            apart = COST.apart if dot and _at_two(factors[number - 1], factor) else 0.0
+            # `s_i · h_j`, `q · k` are no numbers, more likely than not.
+            pair = factors[number - 1 : number + 1]
+            apart = COST.apart if dot and (_at_two(*pair) or self._often_vectors(*pair)) else 0.0
+            # Nor is the x of `x W_Q`.
+            passed = COST.passed if self._often_vectors(pair[0]) and self._weight(factor) else 0.0
             late = COST.late if self._late(factor) else 0.0
 
             def rule(
@@ -453,7 +464,7 @@ class Tables:
                 dot: bool = dot, gain: bool = gain, beside: bool = beside, apart: float = apart,
                 turned: bool = turned, late: float = late, weighs: bool = weighs, both: bool = both,
                 attends: bool = attends, first_turned: bool = first_turned,
-                vectors: bool = vectors,
+                vectors: bool = vectors, passed: float = passed,
             ) -> tuple[Shape, float] | None:  # fmt: skip
                 shape = times(a, b, dot, gain)
                 if shape is None:
@@ -463,7 +474,7 @@ class Tables:
                     odd_one = weighs or (beside and min(first, second) >= 2)
                     return shape, COST.numbers if odd_one else apart
                 if a == NUMBER:
-                    return shape, COST.before * first
+                    return shape, COST.before * first + (passed if b == MATRIX else 0)
                 if b == NUMBER:
                     return shape, COST.behind * second + (late if a == MATRIX else 0)
                 if (a, b) == (COLUMN, ROW) and not turned:
