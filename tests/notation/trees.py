@@ -342,11 +342,8 @@ class Trees:
     def equation(self, depth: int) -> Equation:
         relations = tuple(self.pick(list("=≈~")) for _ in range(1 + self.choose(2)))
         left = self.one(lambda: self.index(1), lambda: self.name(1), lambda: self.call(1))
-        sides = [self.one(lambda: self.sum(depth), lambda: self.tuple(depth - 1))
-                 for _ in relations[1:]]  # fmt: skip
-        # Behind the `;` of a join in the middle of a chain another equation would begin.
-        sides.append(self.one(lambda: self.sum(depth), lambda: self.join(depth - 1),
-                              lambda: self.tuple(depth - 1)))  # fmt: skip
+        sides = [self.one(lambda: self.sum(depth), lambda: self.join(depth - 1),
+                          lambda: self.tuple(depth - 1)) for _ in relations]  # fmt: skip
         guard = self.condition(1) if self.choose(3) == 2 else None
         return Equation((left, *sides), relations, guard)
 

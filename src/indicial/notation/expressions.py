@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import takewhile
 from typing import TypeGuard
 
 from indicial.notation import syntax as s
@@ -96,10 +95,11 @@ class ExpressionParser(ConditionGrammar):
         return parts[0] if len(parts) == 1 else s.Join(tuple(parts), span=self.since(start))
 
     def goes_on_otherwise(self) -> bool:
-        """Whether a condition or an equation stands behind a `;`: `q_i = x_i W^Q; k_j = x_j W^K`."""
+        r"""Whether a condition or an equation stands behind a `;`: `q_i = x_i W^Q;\quad k_j = x_j W^K`."""
         rest = self.tokens[self.i :]
-        before = list(takewhile(lambda token: not begins_guard(token), rest))
-        return next_is_equation([*before, rest[-1]], 0) or (self.latex and ranges(rest))
+        between = rest[0].span.source.text[self.tokens[self.i - 1].span.end : rest[0].span.start]
+        spaced = self.latex and self.depth == 1 and "\\" in between  # a join has no wide space
+        return (spaced and next_is_equation(rest, 0)) or (self.latex and ranges(rest))
 
     def interval(self) -> s.Expression:
         start = self.peek()
