@@ -69,10 +69,13 @@ def test_what_is_said_under_one_heading_holds_under_the_next() -> None:
     assert np.isclose(value(text), np.tanh(-2))
 
 
-def test_any_activation_is_no_sigmoid() -> None:
-    text = DISPLAY.format(r"\sigma") + r"where $\sigma$ is an activation function."
+@pytest.mark.parametrize("display", [DISPLAY, "$$h = {} (W x)$$\n\n$$y = {} (w^\\top x)$$\n\n"])
+def test_any_activation_is_no_sigmoid(display: str) -> None:
+    text = display.replace("{}", r"\sigma") + r"where $\sigma$ is an activation function."
     (program,) = load_document(read_text(text, "notes.md"))
     assert any("σ_{act}" in line for line in program.explain().splitlines() if "open" in line)
     (filled,) = load_document(read_text(text, "notes.md"), fills={"σ_{act}": "tanh"})
-    result = filled.interpret({"x": [-2.0]}, {"W": [[1.0]]})
+    result = filled.interpret(
+        {"x": [-2.0]}, {"W": [[1.0]], "w": [1.0]} if "w^" in display else {"W": [[1.0]]}
+    )
     assert np.isclose(result["h"][0], np.tanh(-2))

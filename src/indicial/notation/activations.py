@@ -123,6 +123,8 @@ def defines_called(item: Display, displays: Sequence[Display]) -> bool:
         return False
     if "σ" in defined["name"].replace("\\sigma", "σ") and _SIGMOID.search(defined["body"]):
         return False  # what it is anyway
+    if any(re.search(rf"(?<![A-Za-z\\]){defined['of']}\s*_", d.body.text) for d in displays):
+        return False  # the x of `ρ(x)` beside x_k is the vector
     before = item.span.source.text[max(0, item.span.start - _FAR) : item.span.start]
     if _OFTEN.search(before.rpartition(". ")[2]):
         return False

@@ -30,6 +30,7 @@ from indicial.notation.vocabulary import CALLED
 from indicial.program.messages import IndicialError, Messages
 from indicial.program.names.cells import Cell, Filling, Resolver, find_cell
 from indicial.program.names.letters import is_hole
+from indicial.program.names.naming import APPLIED
 from indicial.program.names.outline import Outline
 from indicial.program.names.sorting import outline
 from indicial.program.names.uses import BUILT_IN
@@ -215,7 +216,8 @@ def _with_functions(statements: list[s.Statement]) -> list[s.Statement]:
             if function.base == "softmax" and len(new.arguments) == 1:
                 body = s.Group(new.arguments[0], span=new.span)
                 return s.Reduction("softmax", (), None, body, span=new.span)
-            return replace(new, function=replace(function, span=new.function.span))
+            font = APPLIED if function.sub else function.font  # whatever it is applied to
+            return replace(new, function=replace(function, span=new.function.span, font=font))
         return new
 
     kept = [
