@@ -777,6 +777,12 @@ READ: dict[str, tuple[str, dict[str, int], int]] = {
     ),
     "a vector of ones": (r"\mathbf s = \mathbf X \mathbf 1", {"s": 1, "X": 2}, 1),
     "ones in old TeX": (r"{\bf s} = {\bf X} {\bf 1}", {"s": 1, "X": 2}, 1),
+    "indices that spell a word": (
+        r"y_s = \sum_i w_{is} x_i",
+        {"y": 1, "w": 2, "x": 1},
+        1,
+    ),
+    "a word below a weight": (r"h_n = W_{in} x_n", {"h": 2, "W_{in}": 2, "x": 2}, 1),
     "word vectors": (
         r"P(o | c) = \frac{\exp(u_o^\top v_c)}{\sum_{w \in V} \exp(u_w^\top v_c)}",
         {"P": 2, "u": 2, "v": 2},

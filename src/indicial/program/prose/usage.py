@@ -4,6 +4,7 @@ r"""A document's displays, with what all of it shows of their signs.
     F = Z P Z' + H          Z' is Z^⊤
     s = u_o^t v_c           u_o^t is u_o^⊤
     p = A q \Rightarrow q = A^{-1} p       two equations
+    y_s = Σ_i w_{is} x_i                   w_{is} has two indices, and is no word
     X_{i,:}, W_{:,j}                       a row and a column
     h = f[a ⊙ b], m [1 - w e]              no indices: the brackets hold what f is taken of, and a factor
     w_u [h_{t-1}, x_t]                     nor are vectors: they are joined, and multiplied
@@ -76,6 +77,7 @@ def as_used(blocks: Iterable[Block]) -> list[Block]:
         _layered,
         _sliced,
         _spelt,
+        _summed_words,
         _numbered,
         _bracketed,
         _numbered_e,
@@ -181,6 +183,45 @@ def _spelt(prose: list[Statement]) -> list[Statement]:
         return replace(node, sub=tuple(Name(c, span=node.sub[0].span) for c in word[0]))
 
     return [st.rebuild(change) for st in prose]
+
+
+def _summed_words(prose: list[Statement]) -> list[Statement]:
+    """`x_n = Σ_i β_{in} b_i`: a word elsewhere, two indices where one is summed and the other stands alone."""
+    spelt: set[tuple[str, tuple[str, ...], str]] = set()
+    for equation in prose:
+        sums = [n for n in equation.every(Reduction) if n.under]
+        summed = {n.base for node in sums for n in every(node.under, Name) if is_lone(n)}
+        if not summed:
+            continue
+        names = list(equation.every(Name))
+        alone = {i.base for name in names for i in name.sub if isinstance(i, Name) and is_lone(i)}
+        for name in names:
+            word = _short_word(name)
+            if summed & {*word} and {*word} <= summed | alone:
+                spelt.add((name.base, name.accents, word))
+    if not spelt:
+        return prose
+
+    def change(node: Expression) -> Expression:
+        if not isinstance(node, Name):
+            return node.rebuild(change)
+        word = _short_word(node)
+        if (node.base, node.accents, word) not in spelt:
+            return node
+        return replace(node, sub=tuple(Name(c, span=node.sub[0].span) for c in word))
+
+    return [st.rebuild(change) for st in prose]
+
+
+_SET_UPRIGHT = re.compile(r"_\s*\{?\s*\\(?:text|math(?:rm|sf|it)|rm|operatorname)")
+
+
+def _short_word(name: Name) -> str:
+    """The `in` of `β_{in}`, in italics."""
+    word = name.sub[0] if len(name.sub) == 1 else None
+    if not isinstance(word, Name) or not word.bare or word.font or word.base not in WORDS:
+        return ""
+    return "" if _SET_UPRIGHT.search(name.span.text) else word.base
 
 
 def _of_products(prose: list[Statement]) -> list[Statement]:
