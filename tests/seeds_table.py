@@ -18,7 +18,8 @@ from functools import cache
 from pathlib import Path
 
 from indicial.library.loading import load_document
-from indicial.notation.documents import parse_document, parse_inline, read
+from indicial.notation.displays import parse_document, parse_inline
+from indicial.notation.documents import read
 from indicial.notation.markup import Display
 from indicial.notation.parse import Parsed
 from indicial.notation.printers import unicode

@@ -19,7 +19,8 @@ from bench.notes.displays import Display
 from bench.notes.labels import Label, Slip, fold, is_element, spellings
 from bench.notes.reading import Reading, reading
 from indicial import Program, load_document
-from indicial.notation.documents import parse_document, read
+from indicial.notation.displays import parse_document
+from indicial.notation.documents import read
 from indicial.notation.source import Span
 from indicial.notation.syntax import Statement
 from indicial.program.messages import Message

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import TextIO
 
 from indicial.library.loading import load, resolve
-from indicial.notation.documents import parse_pasted, read_text
+from indicial.notation.displays import parse_pasted
+from indicial.notation.documents import read_text
 from indicial.notation.syntax import Declaration
 from indicial.program.messages import IndicialError
 from indicial.program.program import Program

@@ -20,7 +20,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 with atheris.instrument_imports(include=["indicial"]):
     from indicial.library.loading import load_document
-    from indicial.notation.documents import parse_document, parse_inline, read_text
+    from indicial.notation.displays import parse_document, parse_inline
+    from indicial.notation.documents import read_text
     from indicial.notation.parse import parse_text
     from nasty import NASTY, SCRAPS, SUFFIXES, corpus
 

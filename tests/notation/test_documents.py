@@ -9,15 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indicial.notation.documents import (
-    MOST_INPUTS,
-    Document,
-    flavour,
-    parse_document,
-    parse_inline,
-    read,
-    read_text,
-)
+from indicial.notation.displays import parse_document, parse_inline
+from indicial.notation.documents import MOST_INPUTS, Document, flavour, read, read_text
 from indicial.notation.files import MOST_BYTES
 from indicial.notation.source import Source
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from indicial.notation.documents import parse_document, read_text
+from indicial.notation.displays import parse_document
+from indicial.notation.documents import read_text
 from indicial.notation.syntax import Declaration, Name
 from indicial.notation.vocabulary import TOLD
 

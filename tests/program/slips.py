@@ -18,7 +18,8 @@ from pathlib import Path
 from indicial import library
 from indicial.library.loading import resolve
 from indicial.notation import syntax as s
-from indicial.notation.documents import parse_document, read_text
+from indicial.notation.displays import parse_document
+from indicial.notation.documents import read_text
 from indicial.program.names.letters import GROUPS, index_name
 from indicial.program.program import Program
 

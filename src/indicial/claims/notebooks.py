@@ -35,7 +35,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from indicial.notation.delimiters import Fence, fence
-from indicial.notation.documents import Display, Document, parse_document, read
+from indicial.notation.displays import parse_document
+from indicial.notation.documents import Display, Document, read
 from indicial.notation.scanner import PLAIN_FENCES
 from indicial.program.messages import IndicialError
 from indicial.program.prose.parts import Block

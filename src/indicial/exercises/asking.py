@@ -30,7 +30,8 @@ from typing import Literal
 
 from indicial.claims.notebooks import DESIGN, MARK, blocks
 from indicial.library.loading import strict
-from indicial.notation.documents import Document, parse_document, read, read_text
+from indicial.notation.displays import parse_document
+from indicial.notation.documents import Document, read, read_text
 from indicial.notation.node import Expression
 from indicial.notation.parse import canonical_name
 from indicial.notation.printers import name_key

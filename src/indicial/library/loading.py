@@ -21,16 +21,8 @@ from pathlib import Path
 
 from indicial import library
 from indicial.derivations.report import STEPS, Derivations, derives
-from indicial.notation.documents import (
-    Display,
-    Document,
-    by_looks,
-    parse_document,
-    parse_inline,
-    parse_pasted,
-    read,
-    read_text,
-)
+from indicial.notation.displays import parse_document, parse_inline, parse_pasted
+from indicial.notation.documents import Display, Document, by_looks, read, read_text
 from indicial.notation.faults import Fault, Skipped
 from indicial.notation.parse import Parsed, canonical_name, parse_text
 from indicial.notation.sentences import Prose, contradictions

@@ -48,7 +48,8 @@ from typing import Any
 from indicial.compile.module.sizes import data_lengths, parameters
 from indicial.compile.module.starts import Use, uses
 from indicial.library.loading import resolve
-from indicial.notation.documents import parse_document, read_text
+from indicial.notation.displays import parse_document
+from indicial.notation.documents import read_text
 from indicial.notation.parse import parse_text
 from indicial.notation.printers import unicode
 from indicial.notation.source import NOWHERE, Source
