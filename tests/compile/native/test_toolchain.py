@@ -110,6 +110,7 @@ def test_a_cache_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.M
     assert list(private.temporary().glob("**/*.so"))
 
 
+@needs_compiler
 def test_a_full_disk(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the cache is full there may be room elsewhere; else it is said what is full."""
     run = toolchain._run
